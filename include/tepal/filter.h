@@ -1,0 +1,96 @@
+// A filter that owns its bits: insert keys, then ask which of other keys may be among them. "Maybe"
+// can be wrong with a small probability; "no" is always right.
+#ifndef TEPAL_FILTER_H_
+#define TEPAL_FILTER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "tepal/columns.h"
+#include "tepal/geometry.h"
+#include "tepal/memory.h"
+#include "tepal/status.h"
+
+namespace tepal {
+
+// All calls take a column of keys, which Tepal hashes (Geometry::hash, Geometry::seed), or a column
+// of 64-bit hashes that the engine already has; a filter should see one or the other. A 4-byte key
+// and an 8-byte key of the same value are different keys.
+//
+// Empty columns, also with null pointers, do nothing. Outputs: `bitmap` has (size + 7) / 8 bytes,
+// one bit a row, least significant first, unused bits of the last byte zero; `rows` has room for as
+// many entries as rows go in.
+//
+// Any number of threads may call const functions at once. An Insert needs the filter for itself.
+class Filter {
+ public:
+  // An empty filter. Fails if the geometry is not valid, the memory cannot be had, or TEPAL_TARGET
+  // names no target that can run here.
+  static Result<Filter> Create(const Geometry& geometry, const MemoryOptions& memory = {});
+
+  Filter(Filter&&) noexcept;
+  Filter& operator=(Filter&&) noexcept;
+  ~Filter();
+
+  const Geometry& geometry() const;
+
+  // The bits, as little-endian words, exactly geometry().num_bytes() long. Aligned to
+  // kFilterAlignment.
+  std::span<const uint8_t> bytes() const;
+
+  void Insert(std::span<const uint64_t> keys, Validity validity = {});
+  void Insert(std::span<const uint32_t> keys, Validity validity = {});
+  void Insert(const StringColumn& keys, Validity validity = {});
+  void InsertHashes(std::span<const uint64_t> hashes, Validity validity = {});
+
+  // Sets bit i of `bitmap` if row i may be in the filter. Returns the number of bits set.
+  size_t Probe(std::span<const uint64_t> keys, uint8_t* bitmap, Validity validity = {}) const;
+  size_t Probe(std::span<const uint32_t> keys, uint8_t* bitmap, Validity validity = {}) const;
+  size_t Probe(const StringColumn& keys, uint8_t* bitmap, Validity validity = {}) const;
+  size_t ProbeHashes(std::span<const uint64_t> hashes, uint8_t* bitmap,
+                     Validity validity = {}) const;
+
+  // Writes the indices of the rows that may be in the filter, in order, to `rows`; returns how
+  // many. At most 2^32 rows.
+  size_t Select(std::span<const uint64_t> keys, uint32_t* rows, Validity validity = {}) const;
+  size_t Select(std::span<const uint32_t> keys, uint32_t* rows, Validity validity = {}) const;
+  size_t Select(const StringColumn& keys, uint32_t* rows, Validity validity = {}) const;
+  size_t SelectHashes(std::span<const uint64_t> hashes, uint32_t* rows,
+                      Validity validity = {}) const;
+
+  // The same for the rows in `selection` only: chained filters. `rows` may be `selection` itself.
+  // Each entry of `selection` is an index into the column (and into `validity`).
+  size_t Select(std::span<const uint64_t> keys, std::span<const uint32_t> selection, uint32_t* rows,
+                Validity validity = {}) const;
+  size_t Select(std::span<const uint32_t> keys, std::span<const uint32_t> selection, uint32_t* rows,
+                Validity validity = {}) const;
+  size_t Select(const StringColumn& keys, std::span<const uint32_t> selection, uint32_t* rows,
+                Validity validity = {}) const;
+  size_t SelectHashes(std::span<const uint64_t> hashes, std::span<const uint32_t> selection,
+                      uint32_t* rows, Validity validity = {}) const;
+
+  // How many rows may be in the filter, without saying which.
+  size_t Count(std::span<const uint64_t> keys, Validity validity = {}) const;
+  size_t Count(std::span<const uint32_t> keys, Validity validity = {}) const;
+  size_t Count(const StringColumn& keys, Validity validity = {}) const;
+  size_t CountHashes(std::span<const uint64_t> hashes, Validity validity = {}) const;
+
+  // One key at a time: convenient, and several times slower per key than a batch.
+  bool MayContain(uint64_t key) const;
+  bool MayContain(uint32_t key) const;
+  bool MayContain(std::string_view key) const;
+  bool MayContainHash(uint64_t hash) const;
+
+ private:
+  struct Impl;
+  explicit Filter(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tepal
+
+#endif  // TEPAL_FILTER_H_

@@ -1,0 +1,16 @@
+// The version of the headers (compile time) and of the library that is linked (run time).
+#ifndef TEPAL_VERSION_H_
+#define TEPAL_VERSION_H_
+
+#define TEPAL_VERSION_MAJOR 0
+#define TEPAL_VERSION_MINOR 1
+#define TEPAL_VERSION_PATCH 0
+
+namespace tepal {
+
+// "major.minor.patch" of the linked library.
+const char* Version();
+
+}  // namespace tepal
+
+#endif  // TEPAL_VERSION_H_

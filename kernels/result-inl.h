@@ -1,0 +1,105 @@
+// From a bitmap of matches to a count or a selection vector.
+
+#if defined(TEPAL_KERNELS_RESULT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TEPAL_KERNELS_RESULT_INL_H_
+#undef TEPAL_KERNELS_RESULT_INL_H_
+#else
+#define TEPAL_KERNELS_RESULT_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "hwy/highway.h"
+#include "kernels/select_table.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tepal {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Here rather than on the host side, because only a kernel may use the CPU's instruction for it.
+HWY_INLINE size_t CountRows(const uint8_t* bitmap, size_t num_rows) {
+  size_t count = 0;
+  size_t i = 0;
+  for (; i + 64 <= num_rows; i += 64) {
+    uint64_t word;
+    memcpy(&word, bitmap + i / 8, sizeof(word));
+    count += hwy::PopCount(word);
+  }
+  for (; i < num_rows; i += 8) {
+    const unsigned in_use = num_rows - i < 8 ? (1u << (num_rows - i)) - 1 : 0xFFu;
+    count += hwy::PopCount(uint64_t{bitmap[i / 8] & in_use});
+  }
+  return count;
+}
+
+// The rows that a bitmap's bits stand for: either first_row + i ...
+struct CountedRows {
+  uint32_t first_row;
+
+  template <class D32, class V32 = hn::Vec<D32>>
+  HWY_INLINE V32 Get(D32 d, size_t begin, V32 index) const {
+    return hn::Add(index, hn::Set(d, first_row + static_cast<uint32_t>(begin)));
+  }
+  HWY_INLINE uint32_t Get(size_t i) const { return first_row + static_cast<uint32_t>(i); }
+};
+
+// ... or entry i of a selection.
+struct SelectedRows {
+  const uint32_t* selection;
+
+  template <class D32, class V32 = hn::Vec<D32>>
+  HWY_INLINE V32 Get(D32 d, size_t begin, V32 index) const {
+    const hn::RebindToSigned<D32> di;
+    return hn::GatherIndex(d, selection + begin, hn::BitCast(di, index));
+  }
+  HWY_INLINE uint32_t Get(size_t i) const { return selection[i]; }
+};
+
+// Eight rows at a time: a table says which of them are kept, and eight entries are written, the
+// kept ones first. The rest is overwritten later. It stays within `rows` because no more rows were
+// kept than read, and within the part of `selection` already read if both are the same array.
+// (Highway's CompressBitsStore with g++ 12 copies its 1 KiB table to the stack for each vector: 3.6
+// ns a key.)
+template <class Source>
+HWY_INLINE size_t SelectMatches(const uint8_t* bitmap, size_t num_rows, const Source source,
+                                uint32_t* rows) {
+  constexpr size_t kGroup = 8;
+  const hn::CappedTag<uint32_t, kGroup> d;
+  const hn::Rebind<uint8_t, decltype(d)> d8;
+  size_t count = 0;
+  size_t i = 0;
+  for (; i + kGroup <= num_rows; i += kGroup) {
+    const uint8_t byte = bitmap[i / kGroup];
+    const uint8_t* set_bits = kSelectTable.set_bits[byte];
+    const size_t kept = hwy::PopCount(uint64_t{byte});
+    for (size_t part = 0; part < kGroup; part += hn::Lanes(d)) {
+      const auto index = hn::PromoteTo(d, hn::LoadU(d8, set_bits + part));
+      hn::StoreU(source.Get(d, i, index), d, rows + count + part);
+    }
+    count += kept;
+  }
+  for (; i < num_rows; ++i) {
+    const uint32_t row = source.Get(i);
+    if (bitmap[i / kGroup] >> (i % kGroup) & 1) rows[count++] = row;
+  }
+  return count;
+}
+
+HWY_INLINE size_t SelectRows(const uint8_t* bitmap, size_t num_rows, uint32_t first_row,
+                             uint32_t* rows) {
+  return SelectMatches(bitmap, num_rows, CountedRows{first_row}, rows);
+}
+
+HWY_INLINE size_t SelectFromRows(const uint8_t* bitmap, size_t num_rows, const uint32_t* selection,
+                                 uint32_t* rows) {
+  return SelectMatches(bitmap, num_rows, SelectedRows{selection}, rows);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tepal
+HWY_AFTER_NAMESPACE();
+
+#endif  // TEPAL_KERNELS_RESULT_INL_H_
