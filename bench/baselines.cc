@@ -26,7 +26,7 @@ inline uint8_t* Block(const Split256View& view, uint64_t hash) {
 
 inline bool ScalarTest(const uint32_t* block, uint32_t key) {
   for (uint32_t i = 0; i < Split256::kWordsPerBlock; ++i) {
-    const uint32_t mask = 1u << (key * Split256::kSalts[i] >> Split256::kBitShift);
+    const uint32_t mask = 1u << (key * kSalts[i] >> Split256::kBitShift);
     if ((block[i] & mask) == 0) return false;
   }
   return true;
@@ -61,7 +61,7 @@ TEPAL_AVX2_FUNCTION inline uint64_t Reduce(__m256i v) {
 }
 
 TEPAL_AVX2_FUNCTION inline __m256i Mask(uint64_t hash) {
-  const __m256i salts = _mm256_load_si256(reinterpret_cast<const __m256i*>(Split256::kSalts));
+  const __m256i salts = _mm256_load_si256(reinterpret_cast<const __m256i*>(kSalts));
   const __m256i key = _mm256_set1_epi32(static_cast<int>(static_cast<uint32_t>(hash)));
   const __m256i bit = _mm256_srli_epi32(_mm256_mullo_epi32(key, salts), Split256::kBitShift);
   return _mm256_sllv_epi32(_mm256_set1_epi32(1), bit);
@@ -172,7 +172,7 @@ void ScalarInsert(const Split256View& view, const uint64_t* hashes, size_t num_k
     auto* block = reinterpret_cast<uint32_t*>(Block(local, hashes[i]));
     const uint32_t key = static_cast<uint32_t>(hashes[i]);
     for (uint32_t j = 0; j < Split256::kWordsPerBlock; ++j) {
-      block[j] |= 1u << (key * Split256::kSalts[j] >> Split256::kBitShift);
+      block[j] |= 1u << (key * kSalts[j] >> Split256::kBitShift);
     }
   }
 }

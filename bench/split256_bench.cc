@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/baselines.h"
+#include "bench/fixture.h"
 #include "bench/ratio_report.h"
 #include "kernels/layout_traits.h"
 #include "tepal/tepal.h"
@@ -15,56 +16,17 @@
 namespace tepal::bench {
 namespace {
 
-constexpr size_t kBatchKeys = 2048;
-constexpr double kBitsPerKey = 12;
-
-std::vector<uint64_t> RandomHashes(size_t count, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<uint64_t> hashes(count);
-  for (uint64_t& hash : hashes) hash = random();
-  return hashes;
-}
-
-std::string SizeName(size_t bytes) {
-  return bytes >= size_t{1} << 20 ? std::to_string(bytes >> 20) + " MiB"
-                                  : std::to_string(bytes >> 10) + " KiB";
-}
-
-// A filter at its design load, and hashes to probe it with: few enough to stay in L2 where the
-// filter stays in cache, many enough not to touch the same lines again where it does not.
-struct Fixture {
-  explicit Fixture(size_t filter_bytes)
-      : size_name(SizeName(filter_bytes)),
-        filter(Filter::Create(
-                   {.layout = Layout::kSplit256, .num_bits = filter_bytes * 8, .num_probes = 8})
-                   .value()),
-        probes(RandomHashes(filter_bytes > size_t{1} << 20 ? size_t{1} << 22 : size_t{1} << 16, 2)),
-        bitmap(probes.size() / 8),
-        rows(kBatchKeys),
-        // The baselines write to the filter as the library does; the bytes are ours, the constness
-        // is the API's.
-        view{const_cast<uint8_t*>(filter.bytes().data()), filter_bytes / Split256::kBlockBytes} {
-    const auto keys = static_cast<size_t>(static_cast<double>(filter_bytes) * 8 / kBitsPerKey);
-    filter.InsertHashes(RandomHashes(keys, 1));
-  }
-
-  // The next batch; all probes in turn.
-  std::span<const uint64_t> Next(size_t count) {
-    if (next + count > probes.size()) next = 0;
-    next += count;
-    return {probes.data() + next - count, count};
-  }
+struct Split256Fixture : Fixture {
+  explicit Split256Fixture(size_t filter_bytes)
+      : Fixture({.layout = Layout::kSplit256, .num_bits = filter_bytes * 8, .num_probes = 8}),
+        size_name(SizeName(filter_bytes)),
+        view{bits(), filter_bytes * 8 / Split256::kBlockBits} {}
 
   std::string size_name;
-  Filter filter;
-  std::vector<uint64_t> probes;
-  std::vector<uint8_t> bitmap;
-  std::vector<uint32_t> rows;
   Split256View view;
-  size_t next = 0;
 };
 
-void AddProbeCases(Fixture& f, std::vector<Case>* cases) {
+void AddProbeCases(Split256Fixture& f, std::vector<Case>* cases) {
   const std::string group = "probe " + f.size_name;
   const auto add = [&](const char* name, size_t keys, std::function<void()> run) {
     cases->push_back({group, name, keys, std::move(run)});
@@ -91,11 +53,13 @@ void AddProbeCases(Fixture& f, std::vector<Case>* cases) {
       [&f] { f.filter.Probe(f.Next(kBatchKeys), f.bitmap.data()); });
   add("tepal hashes to bitmap, 64 a batch", 64,
       [&f] { f.filter.ProbeHashes(f.Next(64), f.bitmap.data()); });
-  add("AVX2 one key at a time, 64 a batch", 64,
-      [&f] { Avx2OneKeyProbe(f.view, f.Next(64).data(), 64, f.bitmap.data()); });
+  if (HaveAvx2()) {
+    add("AVX2 one key at a time, 64 a batch", 64,
+        [&f] { Avx2OneKeyProbe(f.view, f.Next(64).data(), 64, f.bitmap.data()); });
+  }
 }
 
-void AddInsertCases(Fixture& f, std::vector<Case>* cases) {
+void AddInsertCases(Split256Fixture& f, std::vector<Case>* cases) {
   const std::string group = "insert " + f.size_name;
   const auto add = [&](const char* name, std::function<void()> run) {
     cases->push_back({group, name, kBatchKeys, std::move(run)});
@@ -130,17 +94,18 @@ void AddHashCases(std::vector<Case>* cases) {
 int Main(int argc, char** argv) {
   std::printf("target %s, batches of %zu, %g bits per key, all probes of absent keys\n",
               ActiveTarget().c_str(), kBatchKeys, kBitsPerKey);
-  std::vector<std::unique_ptr<Fixture>> probe_fixtures;
-  std::vector<std::unique_ptr<Fixture>> insert_fixtures;
+  std::vector<std::unique_ptr<Split256Fixture>> probe_fixtures;
+  std::vector<std::unique_ptr<Split256Fixture>> insert_fixtures;
   std::vector<Case> cases;
   AddHashCases(&cases);
-  // The first large regions of a process run slower on some systems: let them go unused.
-  { Fixture warm_up(size_t{64} << 20); }
+  WarmUpMemory();
   for (const size_t kib : {16u, 256u, 4u << 10, 64u << 10, 512u << 10}) {
-    AddProbeCases(*probe_fixtures.emplace_back(std::make_unique<Fixture>(kib << 10)), &cases);
+    AddProbeCases(*probe_fixtures.emplace_back(std::make_unique<Split256Fixture>(kib << 10)),
+                  &cases);
   }
   for (const size_t kib : {16u, 256u, 64u << 10}) {
-    AddInsertCases(*insert_fixtures.emplace_back(std::make_unique<Fixture>(kib << 10)), &cases);
+    AddInsertCases(*insert_fixtures.emplace_back(std::make_unique<Split256Fixture>(kib << 10)),
+                   &cases);
   }
   Timings timings;
   return RunCases(argc, argv, cases, &timings);

@@ -10,6 +10,7 @@ struct KernelSet {
   int64_t target = 0;
   const HashKernels* hash = nullptr;
   const BlockKernels* block = nullptr;
+  const LaneKernels* lane = nullptr;
   const ResultKernels* result = nullptr;
 };
 

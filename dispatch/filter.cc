@@ -7,22 +7,12 @@
 #include "dispatch/active_kernels.h"
 #include "dispatch/bitmap.h"
 #include "dispatch/buffer.h"
-#include "dispatch/cpu_caches.h"
 #include "dispatch/key_sources.h"
-#include "kernels/layout_traits.h"
+#include "dispatch/shape.h"
 #include "tepal/targets.h"
 
 namespace tepal {
 namespace {
-
-FilterShape ShapeOf(const Geometry& geometry) {
-  return {.num_blocks = geometry.num_bits / Split256::kBlockBits,
-          .prefetch = geometry.num_bytes() > L2CacheBytes()};
-}
-
-const LayoutKernels& KernelsOf(const KernelSet& kernels, Layout /*layout*/) {
-  return kernels.block->split256;
-}
 
 // A bitmap of one chunk.
 using ChunkBitmap = uint8_t[kChunkRows / 8];
@@ -58,12 +48,12 @@ size_t KeepValid(const KernelSet& kernels, const Validity& validity, size_t begi
 
 struct Filter::Impl {
   Geometry geometry;
-  FilterShape shape;
+  OwnedShape owned_shape;
   Buffer buffer;
 
   template <class Source>
   void Insert(const KernelSet& kernels, const Source& source, const Validity& validity) {
-    const InsertFunction insert = KernelsOf(kernels, geometry.layout).insert;
+    const InsertFunction insert = KernelsFor(kernels, geometry.layout).insert;
     ForEachChunk(source.column.size(), ChunkRows<Source>(validity),
                  [&](size_t begin, size_t count) {
                    uint64_t hash_buffer[kChunkRows];
@@ -72,7 +62,7 @@ struct Filter::Impl {
                      count = KeepValid(kernels, validity, begin, count, hashes, hash_buffer);
                      hashes = hash_buffer;
                    }
-                   insert(shape, hashes, count, buffer.data());
+                   insert(owned_shape.shape, hashes, count, buffer.data());
                  });
   }
 
@@ -82,7 +72,8 @@ struct Filter::Impl {
                   size_t begin, size_t count, uint8_t* bitmap) const {
     uint64_t hash_buffer[kChunkRows];
     const uint64_t* hashes = source.Rows(begin, count, hash_buffer);
-    KernelsOf(kernels, geometry.layout).probe(shape, buffer.data(), hashes, count, bitmap);
+    KernelsFor(kernels, geometry.layout)
+        .probe(owned_shape.shape, buffer.data(), hashes, count, bitmap);
     if (validity.bits != nullptr) AndBits(validity.bits, validity.offset + begin, count, bitmap);
   }
 
@@ -132,7 +123,8 @@ struct Filter::Impl {
       uint64_t hash_buffer[kChunkRows];
       const uint32_t* chunk = selection.data() + begin;
       const uint64_t* hashes = source.Gather(chunk, count, hash_buffer);
-      KernelsOf(kernels, geometry.layout).probe(shape, buffer.data(), hashes, count, bitmap);
+      KernelsFor(kernels, geometry.layout)
+          .probe(owned_shape.shape, buffer.data(), hashes, count, bitmap);
       if (validity.bits != nullptr) AndSelectedValidity(validity, chunk, count, bitmap);
       matches += kernels.result->select_from(bitmap, count, chunk, rows + matches);
     });
@@ -151,10 +143,12 @@ struct Filter::Impl {
 Result<Filter> Filter::Create(const Geometry& geometry, const MemoryOptions& memory) {
   if (Status status = CheckEnvironment(); !status.ok()) return status;
   if (Status status = geometry.Validate(); !status.ok()) return status;
+  Result<OwnedShape> shape = MakeShape(geometry);
+  if (!shape.ok()) return shape.status();
   Result<Buffer> buffer = Buffer::Allocate(geometry.num_bytes(), memory);
   if (!buffer.ok()) return buffer.status();
   std::unique_ptr<Impl> impl(new (std::nothrow)
-                                 Impl{geometry, ShapeOf(geometry), std::move(*buffer)});
+                                 Impl{geometry, std::move(*shape), std::move(*buffer)});
   if (impl == nullptr) return Status::OutOfMemory("no memory for a Filter object");
   return Filter(std::move(impl));
 }

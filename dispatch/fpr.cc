@@ -17,12 +17,6 @@ namespace {
 
 constexpr double kNoFilter = std::numeric_limits<double>::quiet_NaN();
 
-// The shapes that Predict needs and kernels/layout_traits.h does not have.
-constexpr uint32_t kRegisterBits = 64;
-constexpr uint32_t kLineBits = 512;
-constexpr uint32_t kSplit512Words = 8;
-constexpr uint32_t kSplit512WordBits = 64;
-
 // Exact below 2^53, and a relative 1e-16 off above, which no rate feels.
 double Balls(uint64_t num_keys, uint32_t num_probes) {
   return static_cast<double>(num_keys) * num_probes;
@@ -438,13 +432,13 @@ double Predict(const Geometry& geometry, uint64_t num_keys) {
     case Layout::kVariablePaper:
       return VariablePaper(num_keys, bits, geometry.rational_k);
     case Layout::kRegister:
-      return LineBlocked(num_keys, bits, kRegisterBits, probes);
+      return LineBlocked(num_keys, bits, Register64::kBlockBits, probes);
     case Layout::kSplit256:
       return SplitBlocked(num_keys, bits, Split256::kWordsPerBlock, Split256::kWordBits);
     case Layout::kSplit512:
-      return SplitBlocked(num_keys, bits, kSplit512Words, kSplit512WordBits);
+      return SplitBlocked(num_keys, bits, Split512::kWordsPerBlock, Split512::kWordBits);
     case Layout::kLine512:
-      return LineBlocked(num_keys, bits, kLineBits, probes);
+      return LineBlocked(num_keys, bits, Line512::kBlockBits, probes);
   }
   return kNoFilter;
 }

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <numbers>
 #include <string>
 #include <utility>
 
 #include "kernels/layout_traits.h"
+#include "tepal/fpr.h"
 
 namespace tepal {
 namespace {
@@ -28,52 +31,114 @@ constexpr std::array<LayoutNameRow, 9> kLayoutNames = {{
     {Layout::kLine512, "line512"},
 }};
 
+uint32_t RationalProbeCount(double k) { return static_cast<uint32_t>(std::ceil(k)); }
+
 Status Wrong(const Geometry& geometry, const std::string& what) {
   return Status::InvalidArgument(std::string(LayoutName(geometry.layout)) + ": " + what);
 }
 
-Status ValidateSplit256(const Geometry& geometry) {
-  if (geometry.num_bits % Split256::kBlockBits != 0) {
-    return Wrong(geometry, "num_bits is " + std::to_string(geometry.num_bits) +
-                               ", but must be a multiple of " +
-                               std::to_string(Split256::kBlockBits));
+bool HasRationalProbes(Layout layout) {
+  return layout == Layout::kRational || layout == Layout::kVariablePaper;
+}
+
+Status CheckSize(const Geometry& geometry, const SizeRules& rules) {
+  const std::string is = "num_bits is " + std::to_string(geometry.num_bits) + ", but must be ";
+  if (geometry.num_bits < rules.min_bits) {
+    return Wrong(geometry, is + "at least " + std::to_string(rules.min_bits));
   }
-  if (geometry.num_bits / Split256::kBlockBits > Split256::kMaxBlocks) {
-    return Wrong(geometry, "num_bits must be below 2^40 (fewer than 2^32 blocks)");
+  if (geometry.num_bits > rules.max_bits) {
+    return Wrong(geometry, is + "at most " + std::to_string(rules.max_bits));
   }
-  if (geometry.num_probes != Split256::kNumProbes) {
-    return Wrong(geometry, "num_probes is " + std::to_string(geometry.num_probes) +
-                               ", but must be " + std::to_string(Split256::kNumProbes));
+  const bool in_parts = geometry.layout == Layout::kPartitioned;
+  const uint64_t unit = rules.granule_bits * (in_parts ? geometry.num_probes : 1);
+  if (geometry.num_bits % unit != 0) {
+    return Wrong(geometry, is + "a multiple of " + std::to_string(unit) +
+                               (in_parts ? " (num_probes parts of whole lines)" : ""));
   }
   return Status::Ok();
+}
+
+Status CheckProbes(const Geometry& geometry, const SizeRules& rules) {
+  if (geometry.num_probes >= rules.min_probes && geometry.num_probes <= rules.max_probes) {
+    return Status::Ok();
+  }
+  const std::string range =
+      rules.min_probes == rules.max_probes
+          ? std::to_string(rules.min_probes)
+          : std::to_string(rules.min_probes) + " to " + std::to_string(rules.max_probes);
+  return Wrong(geometry,
+               "num_probes is " + std::to_string(geometry.num_probes) + ", but must be " + range);
+}
+
+// rational: every key makes at least one probe. variable-paper: a block may well have less.
+Status CheckRationalProbes(const Geometry& geometry, const SizeRules& rules) {
+  const double k = geometry.rational_k;
+  const bool large_enough = geometry.layout == Layout::kRational ? k >= 1 : k > 0;
+  if (!large_enough || !(k <= rules.max_probes)) {  // also NaN
+    return Wrong(geometry, "rational_k is " + std::to_string(k) + ", but must be " +
+                               (geometry.layout == Layout::kRational ? "1" : "above 0") + " to " +
+                               std::to_string(rules.max_probes));
+  }
+  if (geometry.num_probes != RationalProbeCount(k)) {
+    return Wrong(geometry, "num_probes is " + std::to_string(geometry.num_probes) +
+                               ", but must be rational_k rounded up: " +
+                               std::to_string(RationalProbeCount(k)));
+  }
+  return Status::Ok();
+}
+
+// Rounds down to a size that the layout allows, but not below its smallest.
+uint64_t RoundBits(Layout layout, uint64_t num_bits, uint32_t num_probes) {
+  const SizeRules rules = RulesOf(layout);
+  uint64_t unit = rules.granule_bits;
+  if (layout == Layout::kPartitioned) unit *= num_probes;
+  // A block costs a comparison in each vector that may reach it: leave out those below 1/128 of the
+  // largest. At most 8 blocks remain, and less than 0.8% of the bits is given up.
+  if (layout == Layout::kVariable) unit = std::max(unit, std::bit_floor(num_bits) / 128);
+  return std::max(num_bits / unit * unit, std::max(unit, rules.min_bits));
 }
 
 }  // namespace
 
 Geometry Geometry::For(Layout layout, uint64_t num_keys, double bits_per_key) {
-  Geometry geometry{.layout = layout, .num_probes = Split256::kNumProbes};
-  if (!(bits_per_key > 0)) return geometry;  // also catches NaN
+  Geometry geometry{.layout = layout};
+  const SizeRules rules = RulesOf(layout);
+  if (!(bits_per_key > 0) || rules.max_bits == 0) return geometry;  // also NaN
   const double wanted_bits = static_cast<double>(num_keys) * bits_per_key;
-  const double max_bits = static_cast<double>(Split256::kMaxBlocks * Split256::kBlockBits);
-  const auto bits = static_cast<uint64_t>(std::min(wanted_bits, max_bits));
-  geometry.num_bits = std::max<uint64_t>(bits / Split256::kBlockBits, 1) * Split256::kBlockBits;
+  uint64_t num_bits = rules.min_bits;  // also if wanted_bits is 0 * infinity
+  if (wanted_bits >= static_cast<double>(rules.max_bits)) {
+    num_bits = rules.max_bits;
+  } else if (wanted_bits > static_cast<double>(rules.min_bits)) {
+    num_bits = static_cast<uint64_t>(wanted_bits);
+  }
+  const uint32_t probes = fpr::BestProbes(layout, num_keys, num_bits);
+  geometry.num_bits = RoundBits(layout, num_bits, probes);
+  geometry.num_probes = probes;
+  if (HasRationalProbes(layout)) {
+    // The optimum of the papers, m/n ln 2.
+    const double keys = static_cast<double>(std::max<uint64_t>(num_keys, 1));
+    geometry.rational_k =
+        std::clamp(static_cast<double>(geometry.num_bits) / keys * std::numbers::ln2, 1.0,
+                   static_cast<double>(rules.max_probes));
+    geometry.num_probes = RationalProbeCount(geometry.rational_k);
+  }
   return geometry;
 }
 
 Status Geometry::Validate() const {
   if (LayoutName(layout).empty()) return Status::InvalidArgument("layout is not one of Layout");
   if (HashKindName(hash).empty()) return Status::InvalidArgument("hash is not one of HashKind");
-  if (num_bits == 0) return Wrong(*this, "num_bits is 0, but a filter has at least one block");
-  if (num_bits > kMaxBits) {
-    return Wrong(*this, "num_bits is " + std::to_string(num_bits) + ", but at most 2^40 work");
+  const SizeRules rules = RulesOf(layout);
+  if (num_bits == 0) {
+    return Wrong(*this, "num_bits is 0, but must be at least " + std::to_string(rules.min_bits));
   }
-  if (rational_k != 0) return Wrong(*this, "rational_k must be 0");
-  switch (layout) {
-    case Layout::kSplit256:
-      return ValidateSplit256(*this);
-    default:
-      return Status::Unsupported(std::string(LayoutName(layout)) + " is not in this build");
+  if (HasRationalProbes(layout)) {
+    if (Status status = CheckRationalProbes(*this, rules); !status.ok()) return status;
+  } else {
+    if (rational_k != 0) return Wrong(*this, "rational_k must be 0: num_probes says it all");
+    if (Status status = CheckProbes(*this, rules); !status.ok()) return status;
   }
+  return CheckSize(*this, rules);
 }
 
 std::string_view LayoutName(Layout layout) {

@@ -14,38 +14,23 @@
 namespace tepal::fpr {
 namespace {
 
-// Which sizes and which k a layout allows.
-struct SizeRules {
-  uint64_t granule_bits;  // num_bits is a multiple of it
-  uint64_t max_granules;
-  uint32_t min_probes;
-  uint32_t max_probes;
-};
+uint64_t MaxGranules(const SizeRules& rules) { return rules.max_bits / rules.granule_bits; }
 
-constexpr SizeRules RulesOf(Layout layout) {
-  constexpr uint64_t kWordBits = 64;
-  constexpr uint64_t kLineBits = 512;
-  constexpr uint64_t kMaxWords = kMaxBits / kWordBits;
-  constexpr uint64_t kMaxLines = kMaxBits / kLineBits;
-  switch (layout) {
-    case Layout::kStandard:
-    case Layout::kRational:
-    case Layout::kVariable:
-    case Layout::kVariablePaper:
-      return {kWordBits, kMaxWords, 1, kMaxProbes};
-    case Layout::kPartitioned:  // every part has at least one bit
-      return {kWordBits, kMaxWords, 1, kWordBits};
-    case Layout::kRegister:
-      return {kWordBits, kMaxWords, 3, 6};
-    case Layout::kSplit256:
-      return {Split256::kBlockBits, Split256::kMaxBlocks, Split256::kNumProbes,
-              Split256::kNumProbes};
-    case Layout::kSplit512:
-      return {kLineBits, kMaxLines, 8, 8};
-    case Layout::kLine512:
-      return {kLineBits, kMaxLines, 1, 16};
+// The parts of a partitioned filter are whole granules, so that a small one has few parts, ...
+SizeRules RulesFor(Layout layout, uint64_t num_bits) {
+  SizeRules rules = RulesOf(layout);
+  if (layout == Layout::kPartitioned) {
+    const uint64_t granules = std::max<uint64_t>(num_bits / rules.granule_bits, 1);
+    rules.max_probes = static_cast<uint32_t>(std::min<uint64_t>(rules.max_probes, granules));
   }
-  return {kWordBits, 0, 0, 0};
+  return rules;
+}
+
+// ... and a rest that does not go into all parts is left out.
+uint64_t RoundBits(Layout layout, uint64_t num_bits, uint32_t num_probes) {
+  const SizeRules rules = RulesOf(layout);
+  const uint64_t unit = rules.granule_bits * (layout == Layout::kPartitioned ? num_probes : 1);
+  return std::max(num_bits / unit * unit, rules.min_bits);
 }
 
 Geometry WithProbes(Layout layout, uint64_t num_bits, uint32_t num_probes) {
@@ -77,7 +62,7 @@ uint32_t HalfFullProbes(const SizeRules& rules, uint64_t num_keys, uint64_t num_
 uint64_t HalfFullGranules(const SizeRules& rules, uint64_t num_keys, double rate) {
   const double bits = static_cast<double>(num_keys) * -std::log2(rate) / std::numbers::ln2;
   const double granules = std::clamp(bits / static_cast<double>(rules.granule_bits), 1.0,
-                                     static_cast<double>(rules.max_granules));
+                                     static_cast<double>(MaxGranules(rules)));
   return static_cast<uint64_t>(granules);
 }
 
@@ -105,7 +90,7 @@ uint64_t LastGood(uint64_t low, uint64_t high, const Predicate& is_good) {
 // finds it.
 uint32_t BestProbes(Layout layout, uint64_t num_keys, uint64_t num_bits) {
   if (num_bits == 0) return 0;
-  const SizeRules rules = RulesOf(layout);
+  const SizeRules rules = RulesFor(layout, num_bits);
   uint32_t best = HalfFullProbes(rules, num_keys, num_bits);
   if (layout == Layout::kVariablePaper) return best;
   double best_rate = RateWithProbes(layout, num_keys, num_bits, best);
@@ -123,7 +108,7 @@ uint32_t BestProbes(Layout layout, uint64_t num_keys, uint64_t num_bits) {
   return best;
 }
 
-Result<uint64_t> BitsForRate(Layout layout, uint64_t num_keys, double max_fpr) {
+Result<Geometry> GeometryForRate(Layout layout, uint64_t num_keys, double max_fpr) {
   if (!IsRate(max_fpr)) return NotARate(max_fpr);
   if (layout == Layout::kVariablePaper) {
     return Status::Unsupported(
@@ -131,23 +116,26 @@ Result<uint64_t> BitsForRate(Layout layout, uint64_t num_keys, double max_fpr) {
         "question");
   }
   const SizeRules rules = RulesOf(layout);
-  const auto is_too_small = [&](uint64_t granules) {
+  if (rules.max_bits == 0) return Status::InvalidArgument("layout is not one of Layout");
+  const auto geometry_of = [&](uint64_t granules) {
     const uint64_t num_bits = granules * rules.granule_bits;
     const uint32_t probes = BestProbes(layout, num_keys, num_bits);
-    return !(RateWithProbes(layout, num_keys, num_bits, probes) <= max_fpr);
+    return WithProbes(layout, RoundBits(layout, num_bits, probes), probes);
   };
-  if (rules.max_granules == 0) return Status::InvalidArgument("layout is not one of Layout");
+  const auto is_too_small = [&](uint64_t granules) {
+    return !(Predict(geometry_of(granules), num_keys) <= max_fpr);
+  };
   uint64_t enough = HalfFullGranules(rules, num_keys, max_fpr);
   uint64_t too_few = 0;
   while (is_too_small(enough)) {
-    if (enough == rules.max_granules) {
+    if (enough == MaxGranules(rules)) {
       return Status::InvalidArgument("no filter of at most 2^40 bits is large enough for " +
                                      std::to_string(num_keys) + " keys at this max_fpr");
     }
     too_few = enough;
-    enough = std::min(2 * enough, rules.max_granules);
+    enough = std::min(2 * enough, MaxGranules(rules));
   }
-  return (LastGood(too_few, enough, is_too_small) + 1) * rules.granule_bits;
+  return geometry_of(LastGood(too_few, enough, is_too_small) + 1);
 }
 
 Result<uint64_t> KeysForRate(const Geometry& geometry, double max_fpr) {

@@ -27,7 +27,7 @@ class KernelSets {
     const int64_t runnable = hwy::SupportedTargets() | HWY_SCALAR | HWY_EMU128;
     ForEachTarget(CompiledTargetMask() & runnable, [this](int64_t target) {
       sets_[count_++] = {target, &HashKernelsFor(target), &BlockKernelsFor(target),
-                         &ResultKernelsFor(target)};
+                         &LaneKernelsFor(target), &ResultKernelsFor(target)};
     });
   }
   std::span<const KernelSet> all() const { return {sets_.data(), count_}; }

@@ -30,47 +30,196 @@ constexpr size_t kUnit = 8;
 // At most 256 bits: the reduction below is made for them, and so are Parquet's blocks.
 using Words32 = hn::CappedTag<uint32_t, 8>;
 
+// 1 << (product >> kBitShift) % 32 in each word. The mask, where one is needed, is cheaper than a
+// second shift: shifts and shuffles share two of the four vector units (Zen 3).
+template <int kBitShift, class D32, class V32 = hn::Vec<D32>>
+HWY_INLINE V32 BitOfProduct(D32 d, V32 product) {
+  V32 bit = hn::ShiftRight<kBitShift>(product);
+  if constexpr (kBitShift < 32 - 5) bit = hn::And(bit, hn::Set(d, 31u));
+  return LittleEndian32(d, hn::Shl(hn::Set(d, 1u), bit));
+}
+
 class Split256Policy {
  public:
-  using Traits = Split256;
+  static constexpr uint32_t kBlockBytes = Split256::kBlockBits / 8;
+
+  explicit Split256Policy(const FilterShape&) {}
 
   // Sets the bits of a key in its block.
-  static HWY_INLINE void Insert(const uint64_t* hash, uint8_t* block) {
+  HWY_INLINE void Insert(const uint64_t* hash, uint8_t* block) const {
     const Words32 d;
     uint32_t* words = reinterpret_cast<uint32_t*>(block);
-    for (size_t i = 0; i < Traits::kWordsPerBlock; i += hn::Lanes(d)) {
+    for (size_t i = 0; i < Split256::kWordsPerBlock; i += hn::Lanes(d)) {
       hn::StoreU(hn::Or(hn::LoadU(d, words + i), Mask(d, hash, i)), d, words + i);
     }
   }
 
   // Not zero in any lane if and only if the block has all bits of the key.
-  static HWY_INLINE hn::Vec<Words32> Present(const uint64_t* hash, const uint8_t* block) {
+  HWY_INLINE hn::Vec<Words32> Present(const uint64_t* hash, const uint8_t* block) const {
     const Words32 d;
     const uint32_t* words = reinterpret_cast<const uint32_t*>(block);
     auto present = hn::And(Mask(d, hash, 0), hn::LoadU(d, words));
-    for (size_t i = hn::Lanes(d); i < Traits::kWordsPerBlock; i += hn::Lanes(d)) {
+    for (size_t i = hn::Lanes(d); i < Split256::kWordsPerBlock; i += hn::Lanes(d)) {
       present = hn::Min(present, hn::And(Mask(d, hash, i), hn::LoadU(d, words + i)));
     }
     return present;
   }
 
  private:
-  // One bit in each word.
   static HWY_INLINE hn::Vec<Words32> Mask(Words32 d, const uint64_t* hash, size_t first_word) {
     const auto key = hn::Set(d, LowHalf(hash));
-    const auto product = hn::Mul(key, hn::Load(d, Traits::kSalts + first_word));
-    return LittleEndian32(d, hn::Shl(hn::Set(d, 1u), hn::ShiftRight<Traits::kBitShift>(product)));
+    return BitOfProduct<Split256::kBitShift>(d, hn::Mul(key, hn::LoadU(d, kSalts + first_word)));
   }
 };
+
+class Split512Policy {
+ public:
+  static constexpr uint32_t kBlockBytes = Split512::kBlockBits / 8;
+
+  explicit Split512Policy(const FilterShape&) {}
+
+  HWY_INLINE void Insert(const uint64_t* hash, uint8_t* block) const {
+    const hn::CappedTag<uint64_t, 4> d;
+    const hn::Rebind<uint32_t, decltype(d)> d32;
+    uint64_t* words = reinterpret_cast<uint64_t*>(block);
+    for (size_t i = 0; i < Split512::kWordsPerBlock; i += hn::Lanes(d)) {
+      const auto product = hn::Mul(hn::Set(d32, LowHalf(hash)), hn::LoadU(d32, kSalts + i));
+      const auto bit = hn::PromoteTo(d, hn::ShiftRight<Split512::kBitShift>(product));
+      const auto mask = LittleEndian64(d, hn::Shl(hn::Set(d, 1), bit));
+      hn::StoreU(hn::Or(hn::LoadU(d, words + i), mask), d, words + i);
+    }
+  }
+
+  // Tests the one half of each word that the key's bit lies in: the top bit of the product says
+  // which. With all 64 bits of each word it would be two vectors of masks and comparisons.
+  HWY_INLINE hn::Vec<Words32> Present(const uint64_t* hash, const uint8_t* block) const {
+    const Words32 d;
+    auto present = PresentPart(d, hash, block, 0);
+    for (size_t i = hn::Lanes(d); i < Split512::kWordsPerBlock; i += hn::Lanes(d)) {
+      present = hn::Min(present, PresentPart(d, hash, block, i));
+    }
+    return present;
+  }
+
+ private:
+  static constexpr uint32_t kOrderedSalts[Split512::kWordsPerBlock] = {
+      kSalts[HalvesOrder(0)], kSalts[HalvesOrder(1)], kSalts[HalvesOrder(2)],
+      kSalts[HalvesOrder(3)], kSalts[HalvesOrder(4)], kSalts[HalvesOrder(5)],
+      kSalts[HalvesOrder(6)], kSalts[HalvesOrder(7)]};
+
+  static HWY_INLINE hn::Vec<Words32> PresentPart(Words32 d, const uint64_t* hash,
+                                                 const uint8_t* block, size_t first_word) {
+    const auto product =
+        hn::Mul(hn::Set(d, LowHalf(hash)), hn::LoadU(d, kOrderedSalts + first_word));
+    hn::Vec<Words32> low;
+    hn::Vec<Words32> high;
+    LoadHalves(d, reinterpret_cast<const uint32_t*>(block) + 2 * first_word, low, high);
+    const auto half = IfTopBitThenElse(d, product, high, low);
+    return hn::And(half, BitOfProduct<Split512::kBitShift>(d, product));
+  }
+};
+
+class Line512Policy {
+ public:
+  static constexpr uint32_t kBlockBytes = Line512::kBlockBits / 8;
+
+  explicit Line512Policy(const FilterShape& shape) : num_probes_(shape.num_probes) {}
+
+  HWY_INLINE void Insert(const uint64_t* hash, uint8_t* block) const {
+    for (size_t i = 0; i < num_probes_; ++i) {
+      const uint32_t bit = LowHalf(hash) * kSalts[i] >> Line512::kBitShift;
+      block[bit / 8] = static_cast<uint8_t>(block[bit / 8] | 1u << (bit % 8));
+    }
+  }
+
+  // One probe per lane.
+  HWY_INLINE hn::Vec<Words32> Present(const uint64_t* hash, const uint8_t* block) const {
+    const Words32 d;
+    auto present = PresentProbes(d, hash, block, 0);
+    for (size_t i = hn::Lanes(d); i < num_probes_; i += hn::Lanes(d)) {
+      present = hn::Min(present, PresentProbes(d, hash, block, i));
+    }
+    return present;
+  }
+
+ private:
+  // kUnused + kMaxProbes - k has k zeros, then ones.
+  static constexpr uint32_t kUnused[2 * Line512::kMaxProbes] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                                                                0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1,
+                                                                1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+
+  HWY_INLINE hn::Vec<Words32> PresentProbes(Words32 d, const uint64_t* hash, const uint8_t* block,
+                                            size_t first_probe) const {
+    const auto product = hn::Mul(hn::Set(d, LowHalf(hash)), hn::LoadU(d, kSalts + first_probe));
+    const auto word = LookupWord16(d, reinterpret_cast<const uint32_t*>(block), product);
+    // Bits 31..28 of the product choose the word, bits 27..23 the bit.
+    const auto bit = BitOfProduct<Line512::kBitShift>(d, product);
+    const auto unused = hn::LoadU(d, kUnused + Line512::kMaxProbes - num_probes_ + first_probe);
+    return hn::Or(hn::And(word, bit), unused);
+  }
+
+  size_t num_probes_;
+};
+
+// k is a template argument because the loop over it is all there is to this layout.
+template <size_t kProbes>
+class RegisterPolicy {
+ public:
+  static constexpr uint32_t kBlockBytes = Register64::kBlockBits / 8;
+
+  explicit RegisterPolicy(const FilterShape&) {}
+
+  HWY_INLINE void Insert(const uint64_t* hash, uint8_t* block) const {
+    for (size_t i = 0; i < kProbes; ++i) {
+      const uint32_t bit = LowHalf(hash) * kSalts[i] >> Register64::kBitShift;
+      block[bit / 8] = static_cast<uint8_t>(block[bit / 8] | 1u << (bit % 8));
+    }
+  }
+
+  // Bit i: is key i in its word, which starts at block(i)?
+  template <class BlockOf>
+  HWY_INLINE uint8_t TestKeys(const uint64_t* hashes, const BlockOf& block) const {
+    const hn::CappedTag<uint64_t, 4> d;
+    uint64_t bits = 0;
+    for (size_t i = 0; i < kUnit; i += hn::Lanes(d)) {
+      const auto words = CollectWords(d, [&](size_t j) TEPAL_LAMBDA {
+        uint64_t word;
+        memcpy(&word, block(i + j), sizeof(word));
+        return word;
+      });
+      const auto mask = LittleEndian64(d, Mask(d, hn::LoadU(d, hashes + i)));
+      bits |= MaskToBits(d, hn::Eq(hn::And(words, mask), mask)) << i;
+    }
+    return static_cast<uint8_t>(bits);
+  }
+
+ private:
+  template <class D64, class V64 = hn::Vec<D64>>
+  static HWY_INLINE V64 Mask(D64 d, V64 hashes) {
+    const V64 one = hn::Set(d, 1);
+    V64 mask = hn::Shl(one, hn::ShiftRight<Register64::kBitShift>(MulTo32(d, hashes, kSalts[0])));
+    for (size_t i = 1; i < kProbes; ++i) {
+      const V64 bit = hn::ShiftRight<Register64::kBitShift>(MulTo32(d, hashes, kSalts[i]));
+      mask = hn::Or(mask, hn::Shl(one, bit));
+    }
+    return mask;
+  }
+};
+
+constexpr int Log2(uint32_t power_of_two) {
+  return power_of_two == 1 ? 0 : 1 + Log2(power_of_two / 2);
+}
 
 // Where a key's block starts, in bytes: ((h >> 32) * num_blocks >> 32) * kBlockBytes. Scalar code
 // beside the vectors (0.65 to 0.67 ns a key) beats vector code that stores the offsets (0.75; AVX2,
 // Zen 3, 16 KiB), and a mask beats a second shift, which would compete with the multiplication.
-template <class Traits>
+template <uint32_t kBlockBytes>
 HWY_INLINE size_t BlockOffset(uint64_t num_blocks, const uint64_t* hash) {
-  constexpr size_t kBlockMask = ~size_t{Traits::kBlockBytes - 1};
-  return static_cast<size_t>(HighHalf(hash) * num_blocks >> (32 - Traits::kLogBlockBytes)) &
-         kBlockMask;
+  if constexpr (kBlockBytes <= 8) {  // the CPU multiplies by 8 when it adds up an address
+    return static_cast<size_t>(HighHalf(hash) * num_blocks >> 32) * kBlockBytes;
+  }
+  constexpr uint64_t kBlockMask = ~uint64_t{kBlockBytes - 1};
+  return static_cast<size_t>(HighHalf(hash) * num_blocks >> (32 - Log2(kBlockBytes)) & kBlockMask);
 }
 
 #if TEPAL_HAVE_BLOCK_PACKS
@@ -99,10 +248,10 @@ HWY_INLINE uint8_t KeysPresent(D32 d, V8 keys0123, V8 keys4567) {
 // Bit i: is key i in its block, which starts at block(i)? A tree of packs and one movemask for 8
 // keys takes 0.65 to 0.67 ns a key; one test and set per key 0.96 to 1.09 (AVX2, Zen 3, 16 KiB).
 template <class Policy, class BlockOf>
-HWY_INLINE uint8_t TestUnit(const uint64_t* hashes, const BlockOf& block) {
+HWY_INLINE uint8_t TestBlocks(const Policy& policy, const uint64_t* hashes, const BlockOf& block) {
   const hn::RebindToSigned<Words32> d;
   const auto present = [&](size_t i) TEPAL_LAMBDA {
-    return hn::BitCast(d, Policy::Present(hashes + i, block(i)));
+    return hn::BitCast(d, policy.Present(hashes + i, block(i)));
   };
   const auto keys01 = PackTo16(present(0), present(1));
   const auto keys23 = PackTo16(present(2), present(3));
@@ -114,11 +263,11 @@ HWY_INLINE uint8_t TestUnit(const uint64_t* hashes, const BlockOf& block) {
 #else
 
 template <class Policy, class BlockOf>
-HWY_INLINE uint8_t TestUnit(const uint64_t* hashes, const BlockOf& block) {
+HWY_INLINE uint8_t TestBlocks(const Policy& policy, const uint64_t* hashes, const BlockOf& block) {
   const Words32 d;
   unsigned bits = 0;
   for (size_t i = 0; i < kUnit; ++i) {
-    const auto present = Policy::Present(hashes + i, block(i));
+    const auto present = policy.Present(hashes + i, block(i));
     bits |= unsigned{hn::AllFalse(d, hn::Eq(present, hn::Zero(d)))} << i;
   }
   return static_cast<uint8_t>(bits);
@@ -126,14 +275,25 @@ HWY_INLINE uint8_t TestUnit(const uint64_t* hashes, const BlockOf& block) {
 
 #endif  // TEPAL_HAVE_BLOCK_PACKS
 
+template <class Policy, class BlockOf>
+HWY_INLINE uint8_t TestUnit(const Policy& policy, const uint64_t* hashes, const BlockOf& block) {
+  return TestBlocks(policy, hashes, block);
+}
+template <size_t kProbes, class BlockOf>
+HWY_INLINE uint8_t TestUnit(const RegisterPolicy<kProbes>& policy, const uint64_t* hashes,
+                            const BlockOf& block) {
+  return policy.TestKeys(hashes, block);
+}
+
 // Calls touch(i, block) for each whole unit of keys; block(j) is where the block of key i + j
 // starts.
-template <class Traits, class Byte, class Touch>
+template <uint32_t kBlockBytes, class Byte, class Touch>
 HWY_INLINE void ForEachUnit(uint64_t num_blocks, Byte* filter, const uint64_t* hashes,
                             size_t num_keys, const Touch& touch) {
   for (size_t i = 0; i + kUnit <= num_keys; i += kUnit) {
-    touch(i, [=](size_t j)
-                 TEPAL_LAMBDA { return filter + BlockOffset<Traits>(num_blocks, hashes + i + j); });
+    touch(i, [=](size_t j) TEPAL_LAMBDA {
+      return filter + BlockOffset<kBlockBytes>(num_blocks, hashes + i + j);
+    });
   }
 }
 
@@ -141,13 +301,13 @@ HWY_INLINE void ForEachUnit(uint64_t num_blocks, Byte* filter, const uint64_t* h
 // kPrefetchKeys later. One by one: eight prefetches in a row and then eight blocks took 7.0 ns a
 // key where this takes 4.6 (64 MiB, Zen 3). Offsets wait in a ring; computing them twice costs 0.08
 // ns (4 MiB).
-template <class Traits, class Byte, class Touch>
+template <uint32_t kBlockBytes, class Byte, class Touch>
 HWY_INLINE void ForEachUnitPrefetched(uint64_t num_blocks, Byte* filter, const uint64_t* hashes,
                                       size_t num_keys, const Touch& touch) {
   constexpr size_t kPrefetchKeys = 4 * kUnit;
   size_t ring[kPrefetchKeys];
   const auto request = [&](size_t i) TEPAL_LAMBDA {
-    const size_t offset = BlockOffset<Traits>(num_blocks, hashes + i);
+    const size_t offset = BlockOffset<kBlockBytes>(num_blocks, hashes + i);
     PrefetchBlock(filter + offset);
     ring[i % kPrefetchKeys] = offset;
   };
@@ -166,44 +326,47 @@ HWY_INLINE void ForEachUnitPrefetched(uint64_t num_blocks, Byte* filter, const u
   }
 }
 
-template <class Traits, class Byte, class Touch>
+template <uint32_t kBlockBytes, class Byte, class Touch>
 HWY_INLINE void ForEachUnit(const FilterShape& shape, Byte* filter, const uint64_t* hashes,
                             size_t num_keys, const Touch& touch) {
   if (shape.prefetch) {
-    ForEachUnitPrefetched<Traits>(shape.num_blocks, filter, hashes, num_keys, touch);
+    ForEachUnitPrefetched<kBlockBytes>(shape.num_blocks, filter, hashes, num_keys, touch);
   } else {
-    ForEachUnit<Traits>(shape.num_blocks, filter, hashes, num_keys, touch);
+    ForEachUnit<kBlockBytes>(shape.num_blocks, filter, hashes, num_keys, touch);
   }
 }
 
 template <class Policy>
 void InsertColumn(const FilterShape& shape, const uint64_t* hashes, size_t num_keys,
                   uint8_t* filter) {
-  using Traits = typename Policy::Traits;
-  ForEachUnit<Traits>(shape, filter, hashes, num_keys,
-                      [=](size_t i, const auto& block) TEPAL_LAMBDA {
-                        for (size_t j = 0; j < kUnit; ++j) Policy::Insert(hashes + i + j, block(j));
-                      });
+  constexpr uint32_t kBlockBytes = Policy::kBlockBytes;
+  const Policy policy(shape);
+  ForEachUnit<kBlockBytes>(shape, filter, hashes, num_keys,
+                           [&](size_t i, const auto& block) TEPAL_LAMBDA {
+                             for (size_t j = 0; j < kUnit; ++j)
+                               policy.Insert(hashes + i + j, block(j));
+                           });
   for (size_t i = num_keys / kUnit * kUnit; i < num_keys; ++i) {
-    Policy::Insert(hashes + i, filter + BlockOffset<Traits>(shape.num_blocks, hashes + i));
+    policy.Insert(hashes + i, filter + BlockOffset<kBlockBytes>(shape.num_blocks, hashes + i));
   }
 }
 
 template <class Policy>
 void ProbeColumn(const FilterShape& shape, const uint8_t* filter, const uint64_t* hashes,
                  size_t num_keys, uint8_t* bitmap) {
-  using Traits = typename Policy::Traits;
-  ForEachUnit<Traits>(shape, filter, hashes, num_keys,
-                      [=](size_t i, const auto& block) TEPAL_LAMBDA {
-                        bitmap[i / kUnit] = TestUnit<Policy>(hashes + i, block);
-                      });
+  constexpr uint32_t kBlockBytes = Policy::kBlockBytes;
+  const Policy policy(shape);
+  ForEachUnit<kBlockBytes>(shape, filter, hashes, num_keys,
+                           [&](size_t i, const auto& block) TEPAL_LAMBDA {
+                             bitmap[i / kUnit] = TestUnit(policy, hashes + i, block);
+                           });
   const size_t num_tail = num_keys % kUnit;
   if (num_tail == 0) return;
   uint64_t tail[kUnit] = {};  // any hash will do for the rest: each has a block
   memcpy(tail, hashes + num_keys - num_tail, num_tail * sizeof(uint64_t));
   const uint64_t num_blocks = shape.num_blocks;
-  const uint8_t present = TestUnit<Policy>(tail, [&](size_t i) TEPAL_LAMBDA {
-    return filter + BlockOffset<Traits>(num_blocks, tail + i);
+  const uint8_t present = TestUnit(policy, tail, [&](size_t i) TEPAL_LAMBDA {
+    return filter + BlockOffset<kBlockBytes>(num_blocks, tail + i);
   });
   bitmap[num_keys / kUnit] = static_cast<uint8_t>(present & ((1u << num_tail) - 1));
 }

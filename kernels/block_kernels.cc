@@ -1,3 +1,5 @@
+#include <type_traits>
+
 #include "kernels/kernel_tables.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -17,8 +19,41 @@ constexpr LayoutKernels KernelsOf() {
   return {InsertColumn<Policy>, ProbeColumn<Policy>};
 }
 
+// Calls run(policy) with the policy for the number of probes.
+template <class Run>
+void WithRegisterPolicy(const FilterShape& shape, const Run& run) {
+  switch (shape.num_probes) {
+    case 3:
+      return run(RegisterPolicy<3>(shape));
+    case 4:
+      return run(RegisterPolicy<4>(shape));
+    case 5:
+      return run(RegisterPolicy<5>(shape));
+    default:
+      return run(RegisterPolicy<6>(shape));
+  }
+}
+
+void InsertRegister(const FilterShape& shape, const uint64_t* hashes, size_t num_keys,
+                    uint8_t* filter) {
+  WithRegisterPolicy(shape, [&](const auto& policy) {
+    InsertColumn<std::decay_t<decltype(policy)>>(shape, hashes, num_keys, filter);
+  });
+}
+
+void ProbeRegister(const FilterShape& shape, const uint8_t* filter, const uint64_t* hashes,
+                   size_t num_keys, uint8_t* bitmap) {
+  WithRegisterPolicy(shape, [&](const auto& policy) {
+    ProbeColumn<std::decay_t<decltype(policy)>>(shape, filter, hashes, num_keys, bitmap);
+  });
+}
+
 const BlockKernels* GetBlockKernels() {
-  static constexpr BlockKernels kTable = {HWY_TARGET, KernelsOf<Split256Policy>()};
+  static constexpr BlockKernels kTable = {HWY_TARGET,
+                                          KernelsOf<Split256Policy>(),
+                                          KernelsOf<Split512Policy>(),
+                                          KernelsOf<Line512Policy>(),
+                                          {InsertRegister, ProbeRegister}};
   return &kTable;
 }
 

@@ -12,9 +12,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "kernels/select_table.h"
 
 // Vectors made of 128-bit blocks whose number is known at compile time: x86, NEON, WASM, PPC,
 // EMU128. The others (SVE, RVV, SCALAR) take the plain path.
@@ -79,6 +81,70 @@ HWY_INLINE V64 SwapHalves(D64 d64, V64 v) {
 #endif
 }
 
+// The low 32 bits of v * factor, for u64 lanes.
+template <class D64, class V64 = hn::Vec<D64>>
+HWY_INLINE V64 MulTo32(D64 d64, V64 v, uint32_t factor) {
+#if HWY_TARGET == HWY_SCALAR
+  return hn::And(v * hn::Set(d64, factor), hn::Set(d64, 0xFFFFFFFFu));
+#else
+  const hn::Repartition<uint32_t, D64> d32;
+  const auto factors = hn::BitCast(d32, hn::Set(d64, factor));  // upper halves times 0
+  return hn::BitCast(d64, hn::Mul(hn::BitCast(d32, v), factors));
+#endif
+}
+
+// Splits the next Lanes(d) words of 64 bits into their halves. A target may leave them in another
+// order: word HalvesOrder(i) in lane i.
+#if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
+constexpr size_t HalvesOrder(size_t i) {
+  return i / 2 % 2 == i / 4 % 2 ? i : i ^ 6;
+}  // 0 1 4 5 2 3 6 7
+
+template <class D32, class V32 = hn::Vec<D32>>
+HWY_INLINE void LoadHalves(D32 d, const uint32_t* words, V32& low, V32& high) {
+  // One shuffle per half. Highway's LoadInterleaved2 puts them into order with one more each.
+  const hn::RebindToFloat<D32> df;
+  const auto a = hn::BitCast(df, hn::LoadU(d, words)).raw;
+  const auto b = hn::BitCast(df, hn::LoadU(d, words + 8)).raw;
+  low = hn::BitCast(d, hn::Vec256<float>{_mm256_shuffle_ps(a, b, 0x88)});
+  high = hn::BitCast(d, hn::Vec256<float>{_mm256_shuffle_ps(a, b, 0xDD)});
+}
+#else
+constexpr size_t HalvesOrder(size_t i) { return i; }
+
+template <class D32, class V32 = hn::Vec<D32>>
+HWY_INLINE void LoadHalves(D32 d, const uint32_t* words, V32& low, V32& high) {
+  hn::LoadInterleaved2(d, words, low, high);
+}
+#endif
+
+// yes where v, taken as signed, is negative.
+template <class D32, class V32 = hn::Vec<D32>>
+HWY_INLINE V32 IfTopBitThenElse(D32 d, V32 v, V32 yes, V32 no) {
+  const hn::RebindToSigned<D32> di;
+#if HWY_TARGET == HWY_SSSE3  // Highway 1.0.3's IfNegativeThenElse looks at all bits of v there
+  return hn::IfVecThenElse(hn::BitCast(d, hn::BroadcastSignBit(hn::BitCast(di, v))), yes, no);
+#else
+  return hn::BitCast(
+      d, hn::IfNegativeThenElse(hn::BitCast(di, v), hn::BitCast(di, yes), hn::BitCast(di, no)));
+#endif
+}
+
+// words[index[i]] in lane i, for 16 words and index = top 4 bits of `hash`.
+template <class D32, class V32 = hn::Vec<D32>>
+HWY_INLINE V32 LookupWord16(D32 d, const uint32_t* words, V32 hash) {
+#if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
+  // Two lookups in registers: the instruction ignores all but the lowest 3 bits of an index.
+  const hn::Indices256<uint32_t> index{hn::ShiftRight<28>(hash).raw};
+  const V32 low = hn::TableLookupLanes(hn::LoadU(d, words), index);
+  const V32 high = hn::TableLookupLanes(hn::LoadU(d, words + 8), index);
+  return IfTopBitThenElse(d, hash, high, low);
+#else
+  const hn::RebindToSigned<D32> di;
+  return hn::GatherIndex(d, words, hn::BitCast(di, hn::ShiftRight<28>(hash)));
+#endif
+}
+
 // The halves of a hash, each loaded by itself: one load feeds a broadcast and the other the
 // address, so that nothing moves between integer and vector registers. 0.91 -> 0.70 ns a key
 // against one 64-bit load (AVX2, Zen 3, 16 KiB).
@@ -104,7 +170,7 @@ HWY_INLINE auto PackTo16(V32 a, V32 b) {
 
 // Highway has no ReorderDemote2To to 8 bits before 1.0.5, and its parts cost three instructions for
 // one on x86.
-#if HWY_TARGET <= HWY_SSSE3  // the x86 targets but for the fallback
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128
 HWY_INLINE hn::Vec128<int8_t> PackTo8(hn::Vec128<int16_t> a, hn::Vec128<int16_t> b) {
   return hn::Vec128<int8_t>{_mm_packs_epi16(a.raw, b.raw)};
 }
@@ -139,6 +205,70 @@ HWY_INLINE V32 LittleEndian32(D32 d, V32 v) {
 #endif
 }
 
+// The same for 64-bit words, which the scattered layouts read.
+template <class D64, class V64 = hn::Vec<D64>>
+HWY_INLINE V64 LittleEndian64(D64 d, V64 v) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  const auto swap = [&](V64 x, uint64_t low_fields, auto shift) HWY_ATTR {
+    const V64 fields = hn::Set(d, low_fields);
+    return hn::Or(hn::And(hn::ShiftRight<shift.value>(x), fields),
+                  hn::ShiftLeft<shift.value>(hn::And(x, fields)));
+  };
+  const V64 bytes = swap(v, 0x00FF00FF00FF00FFu, std::integral_constant<int, 8>());
+  const V64 pairs = swap(bytes, 0x0000FFFF0000FFFFu, std::integral_constant<int, 16>());
+  return hn::RotateRight<32>(pairs);
+#else
+  static_cast<void>(d);
+  return v;
+#endif
+}
+
+// Lane i is words(i): 64-bit words from anywhere. Broadcasts and blends cost a third of a gather
+// (AVX2, Zen 3).
+template <class D64, class WordOf>
+HWY_INLINE hn::Vec<D64> CollectWords(D64 d, const WordOf& word) {
+#if TEPAL_HAVE_BLOCK_PACKS
+  if constexpr (hn::MaxLanes(D64()) == 2) {
+    return hn::OddEven(hn::Set(d, word(1)), hn::Set(d, word(0)));
+  } else if constexpr (hn::MaxLanes(D64()) == 4) {
+    const auto low = hn::OddEven(hn::Set(d, word(1)), hn::Set(d, word(0)));
+    const auto high = hn::OddEven(hn::Set(d, word(3)), hn::Set(d, word(2)));
+    return hn::ConcatUpperLower(d, high, low);
+  }
+#endif
+  uint64_t words[hn::MaxLanes(D64())];
+  for (size_t i = 0; i < hn::Lanes(d); ++i) words[i] = word(i);
+  return hn::LoadU(d, words);
+}
+
+// Writes the lanes of 64-bit vectors whose bit is set, one after another. Writes whole vectors: the
+// output needs room for the other lanes, too.
+template <class D64>
+class Compressor {
+ public:
+  HWY_INLINE Compressor(D64 d, uint64_t bits) : d_(d), bits_(bits) {}
+
+  HWY_INLINE void Store(hn::Vec<D64> v, uint64_t* out) const {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
+    // Highway's CompressStore with g++ 12 copies its table to the stack for each vector.
+    const hn::Repartition<uint32_t, D64> d32;
+    const auto& table = kCompressTable<hn::MaxLanes(D64())>;
+    const auto indices = hn::IndicesFromVec(d32, hn::LoadU(d32, table.halves[bits_]));
+    hn::StoreU(hn::BitCast(d_, hn::TableLookupLanes(hn::BitCast(d32, v), indices)), d_, out);
+#else
+    uint8_t bytes[8];
+    for (size_t i = 0; i < 8; ++i) bytes[i] = static_cast<uint8_t>(bits_ >> (8 * i));
+    hn::CompressBitsStore(v, bytes, d_, out);
+#endif
+  }
+
+  HWY_INLINE size_t count() const { return hwy::PopCount(bits_); }
+
+ private:
+  D64 d_;
+  uint64_t bits_;
+};
+
 // Brings a cache line into L2. Not into L1 (prefetcht0): 512 MiB with huge pages took 8.9 ns a key
 // against 6.3, and 9.5 without prefetch (Zen 4). hwy::Prefetch is prefetcht0.
 HWY_INLINE void PrefetchBlock(const uint8_t* address) {
@@ -149,14 +279,31 @@ HWY_INLINE void PrefetchBlock(const uint8_t* address) {
 #endif
 }
 
+// Eight bytes of 0 or 1 become the bits of one byte, the first one lowest.
+HWY_INLINE uint8_t JoinFlags(const uint8_t* flags) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  unsigned bits = 0;
+  for (unsigned i = 0; i < 8; ++i) bits |= unsigned{flags[i]} << i;
+  return static_cast<uint8_t>(bits);
+#else
+  uint64_t word;
+  memcpy(&word, flags, sizeof(word));
+  return static_cast<uint8_t>(word * 0x0102040810204080u >> 56);  // each flag lands in another bit
+#endif
+}
+
 // The lanes of a mask as the low bits of an integer. StoreMaskBits may write 8 bytes whatever the
 // number of lanes.
 template <class D, class M = hn::Mask<D>>
 HWY_INLINE uint64_t MaskToBits(D d, M mask) {
   uint8_t bytes[HWY_MAX(8, (hn::MaxLanes(D()) + 7) / 8)] = {};
   hn::StoreMaskBits(d, mask, bytes);
-  uint64_t bits;
+  uint64_t bits = 0;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  for (size_t i = 0; i < 8; ++i) bits |= uint64_t{bytes[i]} << (8 * i);
+#else
   memcpy(&bits, bytes, sizeof(bits));
+#endif
   return bits;
 }
 

@@ -8,9 +8,41 @@
 
 namespace tepal {
 
+// A range of bits that a probe may fall into; see LAYOUTS.md, reduce().
+struct SlotRange {
+  uint64_t from_u;   // the range applies from this u on, up to that of the next range of the slot
+  uint64_t reducer;  // by mask: size - 1; by multiply-high: size / 512
+  uint64_t offset;   // where the range begins, in bits
+};
+
+// One probe of a key.
+struct Slot {
+  uint32_t first_range;
+  uint32_t num_ranges;
+  bool advance;           // to the next t of h + t * h2, before this probe
+  uint64_t active_below;  // keys with u at or above this do not make the probe; 2^32: all make it
+};
+
+inline constexpr uint64_t kAlwaysActive = uint64_t{1} << 32;
+
+// The probes of a scattered layout, in the order in which they are made.
+struct SlotTable {
+  static constexpr size_t kMaxSlots =
+      64 + 40;  // probes, and a block of each size for variable-paper
+  static constexpr size_t kMaxRanges = kMaxSlots + 40;
+
+  bool use_masks;       // or multiply-high
+  uint32_t mask_shift;  // bits of g that a mask does not see
+  uint32_t num_slots;
+  Slot slots[kMaxSlots];
+  SlotRange ranges[kMaxRanges];
+};
+
 // A filter as the kernels see it; made from a Geometry once, when the filter is created.
 struct FilterShape {
-  uint64_t num_blocks = 0;
+  uint64_t num_blocks = 0;           // blocked layouts
+  uint32_t num_probes = 0;           // blocked layouts
+  const SlotTable* table = nullptr;  // scattered layouts
   // Touch memory ahead of its use. Pays above the size of the L2 cache; below it costs 0.2 to 0.4
   // ns a key.
   bool prefetch = false;
@@ -46,6 +78,14 @@ struct LayoutKernels {
 struct BlockKernels {
   int64_t target;
   LayoutKernels split256;
+  LayoutKernels split512;
+  LayoutKernels line512;
+  LayoutKernels register64;
+};
+
+struct LaneKernels {
+  int64_t target;
+  LayoutKernels scattered;  // all layouts with a SlotTable
 };
 
 // How many of the first `num_rows` bits of `bitmap` are set.
@@ -72,6 +112,7 @@ int64_t CompiledTargetMask();
 // CPU can run it.
 const HashKernels& HashKernelsFor(int64_t target);
 const BlockKernels& BlockKernelsFor(int64_t target);
+const LaneKernels& LaneKernelsFor(int64_t target);
 const ResultKernels& ResultKernelsFor(int64_t target);
 
 }  // namespace tepal

@@ -1,5 +1,6 @@
 // The false-positive mathematics against the paper's tables, enumeration, 320-digit arithmetic and
 // simulation.
+#include "kernels/layout_traits.h"
 #include "tepal/fpr.h"
 
 #include <algorithm>
@@ -881,30 +882,18 @@ Geometry WithProbes(Layout layout, uint64_t num_bits, uint32_t num_probes) {
           .rational_k = layout == Layout::kRational ? static_cast<double>(num_probes) : 0.0};
 }
 
-// What the design allows, written down a second time.
-struct Allowed {
-  uint64_t granule_bits;
-  uint32_t min_probes, max_probes;
-};
-
-Allowed AllowedBy(Layout layout) {
-  switch (layout) {
-    case Layout::kRegister:
-      return {64, 3, 6};
-    case Layout::kSplit256:
-      return {256, 8, 8};
-    case Layout::kSplit512:
-      return {512, 8, 8};
-    case Layout::kLine512:
-      return {512, 1, 16};
-    default:
-      return {64, 1, 64};
-  }
+// A part of a partitioned filter has at least one granule.
+SizeRules AllowedBy(Layout layout, uint64_t num_bits) {
+  SizeRules rules = RulesOf(layout);
+  if (layout != Layout::kPartitioned) return rules;
+  rules.max_probes = static_cast<uint32_t>(
+      std::clamp<uint64_t>(num_bits / rules.granule_bits, 1, rules.max_probes));
+  return rules;
 }
 
 double LowestRate(Layout layout, uint64_t num_keys, uint64_t num_bits) {
   double lowest = 1;
-  const Allowed allowed = AllowedBy(layout);
+  const SizeRules allowed = AllowedBy(layout, num_bits);
   for (uint32_t k = allowed.min_probes; k <= allowed.max_probes; ++k) {
     lowest = std::min(lowest, Predict(WithProbes(layout, num_bits, k), num_keys));
   }
@@ -935,8 +924,8 @@ TEST(FprSizing, BestProbesHasTheLowestRateOfAllAllowedProbes) {
         SCOPED_TRACE("layout " + std::to_string(static_cast<int>(layout)) + ", " +
                      std::to_string(num_bits) + " bits, " + std::to_string(n) + " keys");
         const uint32_t best = BestProbes(layout, n, num_bits);
-        EXPECT_GE(best, AllowedBy(layout).min_probes);
-        EXPECT_LE(best, AllowedBy(layout).max_probes);
+        EXPECT_GE(best, AllowedBy(layout, num_bits).min_probes);
+        EXPECT_LE(best, AllowedBy(layout, num_bits).max_probes);
         EXPECT_EQ(Predict(WithProbes(layout, num_bits, best), n), LowestRate(layout, n, num_bits));
       }
     }
@@ -947,19 +936,20 @@ TEST(FprSizing, BestProbesHasTheLowestRateOfAllAllowedProbes) {
   EXPECT_EQ(BestProbes(Layout::kVariablePaper, 1000, 10000), 7u);
 }
 
-TEST(FprSizing, BitsForRateIsTheSmallestSizeThatKeepsTheRate) {
+TEST(FprSizing, GeometryForRateIsTheSmallestThatKeepsTheRate) {
   for (const Layout layout : kSizedLayouts) {
     for (const double max_fpr : {0.3, 0.01, 0.001}) {
       for (const uint64_t n : {1u, 1000u, 1000000u}) {
         SCOPED_TRACE("layout " + std::to_string(static_cast<int>(layout)) + ", " +
                      std::to_string(n) + " keys, " + std::to_string(max_fpr));
-        const Result<uint64_t> bits = BitsForRate(layout, n, max_fpr);
-        ASSERT_TRUE(bits.ok()) << bits.status().message();
-        const uint64_t granule = AllowedBy(layout).granule_bits;
-        EXPECT_EQ(*bits % granule, 0u);
-        EXPECT_LE(LowestRate(layout, n, *bits), max_fpr);
-        if (*bits > granule) {
-          EXPECT_GT(LowestRate(layout, n, *bits - granule), max_fpr);
+        const Result<Geometry> geometry = GeometryForRate(layout, n, max_fpr);
+        ASSERT_TRUE(geometry.ok()) << geometry.status().message();
+        EXPECT_TRUE(geometry->Validate().ok()) << geometry->Validate().message();
+        EXPECT_LE(Predict(*geometry, n), max_fpr);
+        const uint64_t unit = RulesOf(layout).granule_bits *
+                              (layout == Layout::kPartitioned ? geometry->num_probes : 1);
+        if (geometry->num_bits > std::max(unit, RulesOf(layout).min_bits)) {
+          EXPECT_GT(LowestRate(layout, n, geometry->num_bits - unit), max_fpr);
         }
       }
     }
@@ -968,13 +958,12 @@ TEST(FprSizing, BitsForRateIsTheSmallestSizeThatKeepsTheRate) {
 
 TEST(FprSizing, SizesReachOneInTenToTheFifteen) {
   for (const Layout layout : {Layout::kStandard, Layout::kPartitioned, Layout::kVariable}) {
-    const Result<uint64_t> bits = BitsForRate(layout, 10'000'000'000, 1e-15);
-    ASSERT_TRUE(bits.ok()) << bits.status().message();
-    const uint32_t best = BestProbes(layout, 10'000'000'000, *bits);
-    EXPECT_EQ(best, 50u);
-    ExpectRelative(Predict(WithProbes(layout, *bits, best), 10'000'000'000), 1e-15, 1e-7);
+    const Result<Geometry> geometry = GeometryForRate(layout, 10'000'000'000, 1e-15);
+    ASSERT_TRUE(geometry.ok()) << geometry.status().message();
+    EXPECT_EQ(geometry->num_probes, 50u);
+    ExpectRelative(Predict(*geometry, 10'000'000'000), 1e-15, 1e-6);
     // log2(1e15) / ln 2 bits a key.
-    ExpectRelative(static_cast<double>(*bits) / 1e10, 71.888, 1e-4);
+    ExpectRelative(static_cast<double>(geometry->num_bits) / 1e10, 71.888, 1e-4);
   }
 }
 
@@ -995,35 +984,35 @@ TEST(FprSizing, KeysForRateIsTheLargestNumberThatKeepsTheRate) {
 TEST(FprSizing, SizesAndKeysInvertEachOther) {
   for (const Layout layout : kSizedLayouts) {
     const uint64_t n = 300000;
-    const uint64_t bits = BitsForRate(layout, n, 0.005).value();
-    const Geometry geometry = WithProbes(layout, bits, BestProbes(layout, n, bits));
+    const Geometry geometry = GeometryForRate(layout, n, 0.005).value();
     const uint64_t keys = KeysForRate(geometry, 0.005).value();
     EXPECT_GE(keys, n);
-    EXPECT_LE(keys, n + n / 1000);  // a granule holds 40 keys
+    EXPECT_LE(keys, n + n / 500);  // a granule (for partitioned: of each part) holds up to 400 keys
   }
 }
 
 TEST(FprSizing, AnEmptySetTakesTheSmallestFilter) {
   for (const Layout layout : kSizedLayouts) {
-    EXPECT_EQ(BitsForRate(layout, 0, 1e-6).value(), AllowedBy(layout).granule_bits);
+    EXPECT_EQ(GeometryForRate(layout, 0, 1e-6)->num_bits, RulesOf(layout).min_bits);
   }
 }
 
 TEST(FprSizing, ImpossibleRequestsAreErrors) {
   const Geometry split256 = WithProbes(Layout::kSplit256, 256, 8);
   for (const double max_fpr : {0.0, 1.0, -0.5, 2.0, std::numeric_limits<double>::quiet_NaN()}) {
-    EXPECT_EQ(BitsForRate(Layout::kSplit256, 10, max_fpr).status().code(),
+    EXPECT_EQ(GeometryForRate(Layout::kSplit256, 10, max_fpr).status().code(),
               StatusCode::kInvalidArgument);
     EXPECT_EQ(KeysForRate(split256, max_fpr).status().code(), StatusCode::kInvalidArgument);
   }
-  EXPECT_EQ(BitsForRate(Layout::kSplit256, 10'000'000'000, 1e-15).status().code(),
+  EXPECT_EQ(GeometryForRate(Layout::kSplit256, 10'000'000'000, 1e-15).status().code(),
             StatusCode::kInvalidArgument);
-  EXPECT_EQ(
-      BitsForRate(Layout::kStandard, std::numeric_limits<uint64_t>::max(), 0.01).status().code(),
-      StatusCode::kInvalidArgument);
-  EXPECT_EQ(BitsForRate(static_cast<Layout>(200), 10, 0.01).status().code(),
+  EXPECT_EQ(GeometryForRate(Layout::kStandard, std::numeric_limits<uint64_t>::max(), 0.01)
+                .status()
+                .code(),
             StatusCode::kInvalidArgument);
-  EXPECT_EQ(BitsForRate(Layout::kVariablePaper, 10, 0.01).status().code(),
+  EXPECT_EQ(GeometryForRate(static_cast<Layout>(200), 10, 0.01).status().code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(GeometryForRate(Layout::kVariablePaper, 10, 0.01).status().code(),
             StatusCode::kUnsupported);
   EXPECT_EQ(KeysForRate({.layout = Layout::kSplit256, .num_bits = 0}, 0.01).status().code(),
             StatusCode::kInvalidArgument);

@@ -116,10 +116,10 @@ double Predict(const Geometry& geometry, uint64_t num_keys);
 // 0 if num_bits is 0. For kVariablePaper, whose k is real, the rounded one.
 uint32_t BestProbes(Layout layout, uint64_t num_keys, uint64_t num_bits);
 
-// The smallest num_bits that the layout allows and that, with BestProbes, keeps the predicted rate
-// at or below max_fpr. An error if max_fpr is not between 0 and 1, if no filter of kMaxBits is
-// large enough, and for kVariablePaper, whose rate jumps up and down with num_bits.
-Result<uint64_t> BitsForRate(Layout layout, uint64_t num_keys, double max_fpr);
+// The smallest filter of the layout, with BestProbes, whose predicted rate is at or below max_fpr.
+// An error if max_fpr is not between 0 and 1, if no filter of kMaxBits is large enough, and for
+// kVariablePaper, whose rate jumps up and down with num_bits.
+Result<Geometry> GeometryForRate(Layout layout, uint64_t num_keys, double max_fpr);
 
 // The largest number of keys at which the predicted rate is at or below max_fpr; 0 if one key is
 // too many. An error if max_fpr is not between 0 and 1 or the geometry describes no filter.

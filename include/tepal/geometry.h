@@ -34,7 +34,8 @@ struct Geometry {
   Layout layout = Layout::kSplit256;
   uint64_t num_bits = 0;
   uint32_t num_probes = 0;  // k; fixed at 8 for the split layouts
-  double rational_k = 0;    // kRational and kVariablePaper only, otherwise 0
+  double rational_k =
+      0;  // kRational and kVariablePaper: the real k, and num_probes is k rounded up; otherwise 0
   HashKind hash = HashKind::kXxh3;
   uint64_t seed = 0;
 

@@ -1,0 +1,300 @@
+// One key per lane: the scattered layouts, driven by a table of slots (one per probe).
+//
+// A probe of an absent key in a half-full filter fails after two bits on average, but a vector of
+// keys needs more, and scalar code with early exit pays a mispredicted branch each time. So: test
+// slot 0 for all keys of a chunk, keep the survivors (half of them), test slot 1 for those, and so
+// on. Two touches a key in all, and no branch that depends on a key.
+
+#if defined(TEPAL_KERNELS_LANE_KERNEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TEPAL_KERNELS_LANE_KERNEL_INL_H_
+#undef TEPAL_KERNELS_LANE_KERNEL_INL_H_
+#else
+#define TEPAL_KERNELS_LANE_KERNEL_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "hwy/highway.h"
+#include "kernels/hwy_compat-inl.h"
+#include "kernels/kernel_tables.h"
+#include "kernels/layout_traits.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tepal {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Eight lanes at most, which bounds the padding below.
+using Lanes64 = hn::CappedTag<uint64_t, 8>;
+using V64 = hn::Vec<Lanes64>;
+constexpr size_t kMaxLanes64 = hn::MaxLanes(Lanes64());
+
+// Keys that go through all stages together. Their state (16 KiB) stays in L1 or close to it.
+constexpr size_t kLaneChunk = 512;
+
+// The keys that are still in the running; entries from `count` on are padding for whole vectors.
+struct LaneState {
+  static constexpr size_t kSize = kLaneChunk + kMaxLanes64;
+  alignas(64) uint64_t g[kSize];  // h + t * h2
+  alignas(64) uint64_t h2[kSize];
+  alignas(64) uint64_t row[kSize];  // the key's index in the chunk
+  alignas(64) uint64_t position[kSize];
+  size_t count = 0;
+};
+
+// LAYOUTS.md: r. h2 is r | 1 and u is r >> 32, so that u can be had from h2.
+HWY_INLINE V64 SecondHash(Lanes64 d, V64 h) {
+  const V64 x = Mul64(d, hn::Xor(h, hn::ShiftRight<32>(h)), Scattered::kRemixFactor);
+  return hn::Or(hn::Xor(x, hn::ShiftRight<32>(x)), hn::Set(d, 1));
+}
+HWY_INLINE V64 ActivationOf(V64 h2) { return hn::ShiftRight<32>(h2); }
+
+// Both below 2^33, so that a signed comparison will do, which AVX2 has.
+HWY_INLINE hn::Mask<Lanes64> AtLeast(Lanes64 d, V64 u, uint64_t bound) {
+  const hn::RebindToSigned<Lanes64> di;
+  return hn::RebindMask(d,
+                        hn::Gt(hn::BitCast(di, u), hn::Set(di, static_cast<int64_t>(bound) - 1)));
+}
+
+// Which lanes do not make the probe of `slot`, one bit a lane.
+HWY_INLINE uint64_t InactiveLanes(Lanes64 d, V64 h2, const Slot& slot) {
+  if (slot.active_below == kAlwaysActive) return 0;
+  return MaskToBits(d, AtLeast(d, ActivationOf(h2), slot.active_below));
+}
+
+// All ones if slot `index` moves on to the next t.
+HWY_INLINE V64 AdvanceMask(Lanes64 d, const SlotTable& table, size_t index) {
+  const bool advance = index < table.num_slots && table.slots[index].advance;
+  return hn::Set(d, advance ? ~uint64_t{0} : 0);
+}
+
+// Where the probes of one slot fall.
+template <bool kUseMasks>
+class SlotPositions {
+ public:
+  HWY_INLINE SlotPositions(const SlotTable& table, const Slot& slot)
+      : ranges_(table.ranges + slot.first_range),
+        num_ranges_(slot.num_ranges),
+        mask_shift_(static_cast<int>(table.mask_shift)) {}
+
+  HWY_INLINE V64 operator()(Lanes64 d, V64 g, V64 h2) const {
+    V64 reducer = hn::Set(d, ranges_[0].reducer);
+    V64 offset = hn::Set(d, ranges_[0].offset);
+    for (size_t i = 1; i < num_ranges_; ++i) {
+      const auto later = AtLeast(d, ActivationOf(h2), ranges_[i].from_u);
+      reducer = hn::IfThenElse(later, hn::Set(d, ranges_[i].reducer), reducer);
+      offset = hn::IfThenElse(later, hn::Set(d, ranges_[i].offset), offset);
+    }
+    return hn::Add(offset, Reduce(d, g, reducer));
+  }
+
+ private:
+  HWY_INLINE V64 Reduce(Lanes64 d, V64 g, V64 reducer) const {
+    if constexpr (kUseMasks) {
+      return hn::And(hn::ShiftRightSame(g, mask_shift_), reducer);
+    } else {
+      const V64 line = hn::ShiftRight<32>(MulLow32(d, hn::ShiftRight<32>(g), reducer));
+      const V64 bit = hn::And(hn::ShiftRight<Scattered::kLineShift>(g),
+                              hn::Set(d, uint64_t{Scattered::kLineBits - 1}));
+      return hn::Add(hn::ShiftLeft<9>(line), bit);
+    }
+  }
+
+  const SlotRange* ranges_;
+  size_t num_ranges_;
+  int mask_shift_;
+};
+
+// Which of the positions are set in the filter, one bit a lane.
+HWY_INLINE uint64_t TestPositions(Lanes64 d, const uint8_t* filter, V64 positions) {
+  alignas(64) uint64_t word_of[kMaxLanes64];
+  hn::Store(hn::ShiftRight<6>(positions), d, word_of);
+  const V64 words = LittleEndian64(d, CollectWords(d, [&](size_t i) TEPAL_LAMBDA {
+                                     uint64_t word;
+                                     memcpy(&word, filter + word_of[i] * 8, sizeof(word));
+                                     return word;
+                                   }));
+  const V64 one = hn::Set(d, 1);
+  const V64 bit = hn::And(hn::Shr(words, hn::And(positions, hn::Set(d, 63))), one);
+  return MaskToBits(d, hn::Eq(bit, one));
+}
+
+// Computes the positions of the keys and asks for their cache lines.
+template <class Positions>
+HWY_INLINE void PrefetchPositions(const Positions& positions, const uint8_t* filter, size_t count,
+                                  uint64_t* position) {
+  const Lanes64 d;
+  for (size_t i = 0; i < count; i += hn::Lanes(d)) {
+    hn::Store(positions(i), d, position + i);
+    for (size_t j = i; j < i + hn::Lanes(d); ++j) PrefetchBlock(filter + position[j] / 8);
+  }
+}
+
+// Calls visit(i, lanes_in_use) for each vector of `count` keys. All but the last are full, which
+// saves the compiler the question in the loop.
+template <class Visit>
+HWY_INLINE void ForEachVector(size_t count, const Visit& visit) {
+  const size_t lanes = hn::Lanes(Lanes64());
+  size_t i = 0;
+  for (; i + lanes <= count; i += lanes) visit(i, (uint64_t{1} << lanes) - 1);
+  if (i != count) visit(i, (uint64_t{1} << (count - i)) - 1);
+}
+
+// Tests the first slot for the keys in state.g, and keeps the survivors, ready for the second one.
+// Only survivors need their second hash, so this stage works without it, unless the slot depends on
+// u.
+template <bool kUseMasks, bool kPrefetch>
+HWY_INLINE void RunFirstStage(const SlotTable& table, const uint8_t* filter, LaneState& state) {
+  const Lanes64 d;
+  const Slot& slot = table.slots[0];
+  const SlotPositions<kUseMasks> positions(table, slot);
+  const bool needs_h2 = slot.num_ranges > 1 || slot.active_below != kAlwaysActive;
+  const auto h2_of = [&](V64 g) TEPAL_LAMBDA { return needs_h2 ? SecondHash(d, g) : hn::Zero(d); };
+  const auto position_of = [&](size_t i) TEPAL_LAMBDA {
+    const V64 g = hn::Load(d, state.g + i);
+    return positions(d, g, h2_of(g));
+  };
+  if constexpr (kPrefetch) PrefetchPositions(position_of, filter, state.count, state.position);
+  size_t kept = 0;
+  ForEachVector(state.count, [&](size_t i, uint64_t in_use) TEPAL_LAMBDA {
+    const V64 g = hn::Load(d, state.g + i);
+    const V64 position = kPrefetch ? hn::Load(d, state.position + i) : position_of(i);
+    uint64_t passed = TestPositions(d, filter, position);
+    if (needs_h2) passed |= InactiveLanes(d, h2_of(g), slot);
+    const Compressor<Lanes64> compressor(d, passed & in_use);
+    compressor.Store(g, state.g + kept);
+    compressor.Store(hn::Iota(d, i), state.row + kept);
+    kept += compressor.count();
+  });
+  state.count = kept;
+  const V64 advance = AdvanceMask(d, table, 1);
+  for (size_t i = 0; i < kept; i += hn::Lanes(d)) {
+    const V64 g = hn::Load(d, state.g + i);
+    const V64 h2 = SecondHash(d, g);
+    hn::Store(h2, d, state.h2 + i);
+    hn::Store(hn::Add(g, hn::And(h2, advance)), d, state.g + i);
+  }
+}
+
+// Tests a further slot for the keys that are left, and keeps the survivors, ready for the next one.
+template <bool kUseMasks, bool kPrefetch>
+HWY_INLINE void RunStage(const SlotTable& table, size_t index, const uint8_t* filter,
+                         LaneState& state) {
+  const Lanes64 d;
+  const Slot& slot = table.slots[index];
+  const SlotPositions<kUseMasks> positions(table, slot);
+  const auto position_of = [&](size_t i) TEPAL_LAMBDA {
+    return positions(d, hn::Load(d, state.g + i), hn::Load(d, state.h2 + i));
+  };
+  if constexpr (kPrefetch) PrefetchPositions(position_of, filter, state.count, state.position);
+  const V64 advance = AdvanceMask(d, table, index + 1);
+  size_t kept = 0;
+  ForEachVector(state.count, [&](size_t i, uint64_t in_use) TEPAL_LAMBDA {
+    const V64 h2 = hn::Load(d, state.h2 + i);
+    const V64 position = kPrefetch ? hn::Load(d, state.position + i) : position_of(i);
+    const uint64_t passed = TestPositions(d, filter, position) | InactiveLanes(d, h2, slot);
+    const Compressor<Lanes64> compressor(d, passed & in_use);
+    compressor.Store(hn::Add(hn::Load(d, state.g + i), hn::And(h2, advance)), state.g + kept);
+    compressor.Store(hn::Load(d, state.row + i), state.row + kept);
+    compressor.Store(h2, state.h2 + kept);
+    kept += compressor.count();
+  });
+  state.count = kept;
+}
+
+// The keys of a chunk, and padding.
+HWY_INLINE void LoadChunk(const uint64_t* hashes, size_t count, LaneState& state) {
+  memcpy(state.g, hashes, count * sizeof(uint64_t));
+  memset(state.g + count, 0, kMaxLanes64 * sizeof(uint64_t));
+  state.count = count;
+}
+
+// One bit for each key of a chunk: is it among the survivors?
+HWY_INLINE void WriteSurvivors(const LaneState& state, size_t chunk_keys, uint8_t* bitmap) {
+  uint8_t survived[kLaneChunk] = {};
+  for (size_t i = 0; i < state.count; ++i) survived[state.row[i]] = 1;
+  for (size_t i = 0; i < chunk_keys; i += 8) bitmap[i / 8] = JoinFlags(survived + i);
+}
+
+template <bool kUseMasks, bool kPrefetch>
+HWY_INLINE void ProbeChunk(const SlotTable& table, const uint8_t* filter, const uint64_t* hashes,
+                           size_t count, uint8_t* bitmap) {
+  LaneState state;
+  LoadChunk(hashes, count, state);
+  RunFirstStage<kUseMasks, kPrefetch>(table, filter, state);
+  for (size_t i = 1; i < table.num_slots && state.count != 0; ++i) {
+    RunStage<kUseMasks, kPrefetch>(table, i, filter, state);
+  }
+  WriteSurvivors(state, count, bitmap);
+}
+
+// Writes the positions of one slot for all keys that make the probe; returns how many.
+template <bool kUseMasks, bool kPrefetch>
+HWY_INLINE size_t InsertPositions(const SlotTable& table, size_t index, const uint8_t* filter,
+                                  LaneState& state) {
+  const Lanes64 d;
+  const Slot& slot = table.slots[index];
+  const SlotPositions<kUseMasks> positions(table, slot);
+  const V64 advance = AdvanceMask(d, table, index);
+  size_t count = 0;
+  ForEachVector(state.count, [&](size_t i, uint64_t in_use) TEPAL_LAMBDA {
+    const V64 h2 = hn::Load(d, state.h2 + i);
+    const V64 g = hn::Add(hn::Load(d, state.g + i), hn::And(h2, advance));
+    hn::Store(g, d, state.g + i);
+    const Compressor<Lanes64> compressor(d, ~InactiveLanes(d, h2, slot) & in_use);
+    compressor.Store(positions(d, g, h2), state.position + count);
+    const size_t end = count + compressor.count();
+    for (; kPrefetch && count < end; ++count) PrefetchBlock(filter + state.position[count] / 8);
+    count = end;
+  });
+  return count;
+}
+
+template <bool kUseMasks, bool kPrefetch>
+HWY_INLINE void InsertChunk(const SlotTable& table, const uint64_t* hashes, size_t num_keys,
+                            uint8_t* filter) {
+  const Lanes64 d;
+  LaneState state;
+  LoadChunk(hashes, num_keys, state);
+  for (size_t i = 0; i < num_keys; i += hn::Lanes(d)) {
+    hn::Store(SecondHash(d, hn::Load(d, state.g + i)), d, state.h2 + i);
+  }
+  for (size_t i = 0; i < table.num_slots; ++i) {
+    const size_t count = InsertPositions<kUseMasks, kPrefetch>(table, i, filter, state);
+    for (size_t j = 0; j < count; ++j) {
+      uint8_t& byte = filter[state.position[j] / 8];
+      byte = static_cast<uint8_t>(byte | 1u << (state.position[j] % 8));
+    }
+  }
+}
+
+// Calls run(begin, count) for each chunk of keys.
+template <class Run>
+HWY_INLINE void ForEachLaneChunk(size_t num_keys, const Run& run) {
+  for (size_t begin = 0; begin < num_keys; begin += kLaneChunk) {
+    run(begin, HWY_MIN(kLaneChunk, num_keys - begin));
+  }
+}
+
+template <bool kUseMasks, bool kPrefetch>
+void ProbeLanes(const SlotTable& table, const uint8_t* filter, const uint64_t* hashes,
+                size_t num_keys, uint8_t* bitmap) {
+  ForEachLaneChunk(num_keys, [&](size_t begin, size_t count) TEPAL_LAMBDA {
+    ProbeChunk<kUseMasks, kPrefetch>(table, filter, hashes + begin, count, bitmap + begin / 8);
+  });
+}
+
+template <bool kUseMasks, bool kPrefetch>
+void InsertLanes(const SlotTable& table, const uint64_t* hashes, size_t num_keys, uint8_t* filter) {
+  ForEachLaneChunk(num_keys, [&](size_t begin, size_t count) TEPAL_LAMBDA {
+    InsertChunk<kUseMasks, kPrefetch>(table, hashes + begin, count, filter);
+  });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tepal
+HWY_AFTER_NAMESPACE();
+
+#endif  // TEPAL_KERNELS_LANE_KERNEL_INL_H_
