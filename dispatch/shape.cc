@@ -110,7 +110,7 @@ void AddVariable(const Geometry& geometry, SlotTableBuilder& builder) {
 // Algorithm 2 numbers the probes of each block from 0. Here all blocks' probes i come together,
 // because the kernels know h + i * h2 for one i at a time.
 void AddVariablePaper(const Geometry& geometry, SlotTableBuilder& builder) {
-  builder.ReduceByMaskOf(0);
+  builder.ReduceByMaskOf(Scattered::kRowBits);
   bool found = true;
   for (uint32_t i = 0; found; ++i) {
     found = false;

@@ -90,35 +90,65 @@ class Split512Policy {
     }
   }
 
-  // Tests the one half of each word that the key's bit lies in: the top bit of the product says
-  // which. With all 64 bits of each word it would be two vectors of masks and comparisons.
+#if TEPAL_HAVE_BLOCK_PACKS
+  // Packing makes one lane of 32 bits of each word: not zero if one of its halves is not.
   HWY_INLINE hn::Vec<Words32> Present(const uint64_t* hash, const uint8_t* block) const {
-    const Words32 d;
-    auto present = PresentPart(d, hash, block, 0);
-    for (size_t i = hn::Lanes(d); i < Split512::kWordsPerBlock; i += hn::Lanes(d)) {
-      present = hn::Min(present, PresentPart(d, hash, block, i));
+    constexpr size_t kStep = 2 * hn::MaxLanes(Words64());
+    auto present = PresentWords(hash, block, 0);
+    for (size_t i = kStep; i < Split512::kWordsPerBlock; i += kStep) {
+      present = hn::Min(present, PresentWords(hash, block, i));
     }
     return present;
   }
 
  private:
-  static constexpr uint32_t kOrderedSalts[Split512::kWordsPerBlock] = {
-      kSalts[HalvesOrder(0)], kSalts[HalvesOrder(1)], kSalts[HalvesOrder(2)],
-      kSalts[HalvesOrder(3)], kSalts[HalvesOrder(4)], kSalts[HalvesOrder(5)],
-      kSalts[HalvesOrder(6)], kSalts[HalvesOrder(7)]};
+  using Words64 = hn::CappedTag<uint64_t, 4>;
 
-  static HWY_INLINE hn::Vec<Words32> PresentPart(Words32 d, const uint64_t* hash,
-                                                 const uint8_t* block, size_t first_word) {
-    const auto product =
-        hn::Mul(hn::Set(d, LowHalf(hash)), hn::LoadU(d, kOrderedSalts + first_word));
-    hn::Vec<Words32> low;
-    hn::Vec<Words32> high;
-    LoadHalves(d, reinterpret_cast<const uint32_t*>(block) + 2 * first_word, low, high);
-    const auto half = IfTopBitThenElse(d, product, high, low);
-    return hn::And(half, BitOfProduct<Split512::kBitShift>(d, product));
+  // As lanes of 64 bits, for a product whose upper half is zero.
+  static constexpr uint64_t kWideSalts[Split512::kWordsPerBlock] = {
+      kSalts[0], kSalts[1], kSalts[2], kSalts[3], kSalts[4], kSalts[5], kSalts[6], kSalts[7]};
+
+  static HWY_INLINE hn::Vec<Words32> PresentWords(const uint64_t* hash, const uint8_t* block,
+                                                  size_t first_word) {
+    const hn::Repartition<int32_t, Words64> di;
+    const size_t lanes = hn::Lanes(Words64());
+    return hn::BitCast(Words32(),
+                       PackTo16(hn::BitCast(di, MaskedWords(hash, block, first_word)),
+                                hn::BitCast(di, MaskedWords(hash, block, first_word + lanes))));
   }
+
+  static HWY_INLINE hn::Vec<Words64> MaskedWords(const uint64_t* hash, const uint8_t* block,
+                                                 size_t first_word) {
+    const Words64 d;
+    const hn::Repartition<uint32_t, Words64> d32;
+    const auto salts = hn::BitCast(d32, hn::LoadU(d, kWideSalts + first_word));
+    const auto product = hn::BitCast(d, hn::Mul(hn::Set(d32, LowHalf(hash)), salts));
+    const auto mask = hn::Shl(hn::Set(d, 1), hn::ShiftRight<Split512::kBitShift>(product));
+    const uint64_t* words = reinterpret_cast<const uint64_t*>(block);
+    return hn::And(LittleEndian64(d, mask), hn::LoadU(d, words + first_word));
+  }
+#else
+  // Tests the one half of each word that the key's bit lies in: the top bit of the product says
+  // which.
+  HWY_INLINE hn::Vec<Words32> Present(const uint64_t* hash, const uint8_t* block) const {
+    const Words32 d;
+    const uint32_t* halves = reinterpret_cast<const uint32_t*>(block);
+    auto present = hn::Set(d, 1u);
+    for (size_t i = 0; i < Split512::kWordsPerBlock; i += hn::Lanes(d)) {
+      const auto product = hn::Mul(hn::Set(d, LowHalf(hash)), hn::LoadU(d, kSalts + i));
+      hn::Vec<Words32> low;
+      hn::Vec<Words32> high;
+      hn::LoadInterleaved2(d, halves + 2 * i, low, high);
+      const auto half = IfTopBitThenElse(d, product, high, low);
+      present = hn::Min(present, hn::And(half, BitOfProduct<Split512::kBitShift>(d, product)));
+    }
+    return present;
+  }
+#endif
 };
 
+// kProbeLimit (8 or 16) is k rounded up, so that the loop has a fixed length.
+template <size_t kProbeLimit>
 class Line512Policy {
  public:
   static constexpr uint32_t kBlockBytes = Line512::kBlockBits / 8;
@@ -136,7 +166,7 @@ class Line512Policy {
   HWY_INLINE hn::Vec<Words32> Present(const uint64_t* hash, const uint8_t* block) const {
     const Words32 d;
     auto present = PresentProbes(d, hash, block, 0);
-    for (size_t i = hn::Lanes(d); i < num_probes_; i += hn::Lanes(d)) {
+    for (size_t i = hn::Lanes(d); i < kProbeLimit; i += hn::Lanes(d)) {
       present = hn::Min(present, PresentProbes(d, hash, block, i));
     }
     return present;
@@ -188,7 +218,8 @@ class RegisterPolicy {
         return word;
       });
       const auto mask = LittleEndian64(d, Mask(d, hn::LoadU(d, hashes + i)));
-      bits |= MaskToBits(d, hn::Eq(hn::And(words, mask), mask)) << i;
+      const auto present = hn::Eq(hn::And(words, mask), mask);
+      bits |= TopBits(d, hn::VecFromMask(d, present)) << i;
     }
     return static_cast<uint8_t>(bits);
   }

@@ -19,41 +19,54 @@ constexpr LayoutKernels KernelsOf() {
   return {InsertColumn<Policy>, ProbeColumn<Policy>};
 }
 
-// Calls run(policy) with the policy for the number of probes.
-template <class Run>
-void WithRegisterPolicy(const FilterShape& shape, const Run& run) {
-  switch (shape.num_probes) {
-    case 3:
-      return run(RegisterPolicy<3>(shape));
-    case 4:
-      return run(RegisterPolicy<4>(shape));
-    case 5:
-      return run(RegisterPolicy<5>(shape));
-    default:
-      return run(RegisterPolicy<6>(shape));
+// Layouts whose policy depends on k: calls run(policy) with the right one.
+struct RegisterPolicies {
+  template <class Run>
+  static void With(const FilterShape& shape, const Run& run) {
+    switch (shape.num_probes) {
+      case 3:
+        return run(RegisterPolicy<3>(shape));
+      case 4:
+        return run(RegisterPolicy<4>(shape));
+      case 5:
+        return run(RegisterPolicy<5>(shape));
+      default:
+        return run(RegisterPolicy<6>(shape));
+    }
   }
-}
+};
 
-void InsertRegister(const FilterShape& shape, const uint64_t* hashes, size_t num_keys,
+struct Line512Policies {
+  template <class Run>
+  static void With(const FilterShape& shape, const Run& run) {
+    if (shape.num_probes <= 8) return run(Line512Policy<8>(shape));
+    return run(Line512Policy<16>(shape));
+  }
+};
+
+template <class Policies>
+void InsertByProbes(const FilterShape& shape, const uint64_t* hashes, size_t num_keys,
                     uint8_t* filter) {
-  WithRegisterPolicy(shape, [&](const auto& policy) {
+  Policies::With(shape, [&](const auto& policy) {
     InsertColumn<std::decay_t<decltype(policy)>>(shape, hashes, num_keys, filter);
   });
 }
 
-void ProbeRegister(const FilterShape& shape, const uint8_t* filter, const uint64_t* hashes,
+template <class Policies>
+void ProbeByProbes(const FilterShape& shape, const uint8_t* filter, const uint64_t* hashes,
                    size_t num_keys, uint8_t* bitmap) {
-  WithRegisterPolicy(shape, [&](const auto& policy) {
+  Policies::With(shape, [&](const auto& policy) {
     ProbeColumn<std::decay_t<decltype(policy)>>(shape, filter, hashes, num_keys, bitmap);
   });
 }
 
 const BlockKernels* GetBlockKernels() {
-  static constexpr BlockKernels kTable = {HWY_TARGET,
-                                          KernelsOf<Split256Policy>(),
-                                          KernelsOf<Split512Policy>(),
-                                          KernelsOf<Line512Policy>(),
-                                          {InsertRegister, ProbeRegister}};
+  static constexpr BlockKernels kTable = {
+      HWY_TARGET,
+      KernelsOf<Split256Policy>(),
+      KernelsOf<Split512Policy>(),
+      {InsertByProbes<Line512Policies>, ProbeByProbes<Line512Policies>},
+      {InsertByProbes<RegisterPolicies>, ProbeByProbes<RegisterPolicies>}};
   return &kTable;
 }
 

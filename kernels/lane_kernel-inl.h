@@ -37,17 +37,22 @@ constexpr size_t kLaneChunk = 512;
 // The keys that are still in the running; entries from `count` on are padding for whole vectors.
 struct LaneState {
   static constexpr size_t kSize = kLaneChunk + kMaxLanes64;
-  alignas(64) uint64_t g[kSize];  // h + t * h2
-  alignas(64) uint64_t h2[kSize];
-  alignas(64) uint64_t row[kSize];  // the key's index in the chunk
+  alignas(64) uint64_t g[kSize];  // g(t) of LAYOUTS.md; the low bits are the key's row in the chunk
+  alignas(64) uint64_t h2[kSize];  // h2 << kRowBits
   alignas(64) uint64_t position[kSize];
   size_t count = 0;
 };
 
-// LAYOUTS.md: r. h2 is r | 1 and u is r >> 32, so that u can be had from h2.
-HWY_INLINE V64 SecondHash(Lanes64 d, V64 h) {
-  const V64 x = Mul64(d, hn::Xor(h, hn::ShiftRight<32>(h)), Scattered::kRemixFactor);
-  return hn::Or(hn::Xor(x, hn::ShiftRight<32>(x)), hn::Set(d, 1));
+constexpr uint64_t kRowMask = (uint64_t{1} << Scattered::kRowBits) - 1;
+static_assert(kLaneChunk <= kRowMask + 1);
+
+// h2 << kRowBits of LAYOUTS.md, from g(0) with or without a row number. Its upper half is u.
+HWY_INLINE V64 SecondHash(Lanes64 d, V64 g) {
+  const V64 row_mask = hn::Set(d, kRowMask);
+  const V64 x = hn::AndNot(row_mask, g);
+  const V64 y = Mul64(d, hn::Xor(x, hn::ShiftRight<32>(x)), Scattered::kRemixFactor);
+  const V64 r = hn::Xor(y, hn::ShiftRight<32>(y));
+  return hn::Or(hn::AndNot(row_mask, r), hn::Set(d, kRowMask + 1));
 }
 HWY_INLINE V64 ActivationOf(V64 h2) { return hn::ShiftRight<32>(h2); }
 
@@ -116,19 +121,18 @@ HWY_INLINE uint64_t TestPositions(Lanes64 d, const uint8_t* filter, V64 position
                                      memcpy(&word, filter + word_of[i] * 8, sizeof(word));
                                      return word;
                                    }));
-  const V64 one = hn::Set(d, 1);
-  const V64 bit = hn::And(hn::Shr(words, hn::And(positions, hn::Set(d, 63))), one);
-  return MaskToBits(d, hn::Eq(bit, one));
+  // Moves the bit to the top: left by 63 - position % 64.
+  return TopBits(d, hn::Shl(words, hn::AndNot(positions, hn::Set(d, 63))));
 }
 
-// Computes the positions of the keys and asks for their cache lines.
-template <class Positions>
-HWY_INLINE void PrefetchPositions(const Positions& positions, const uint8_t* filter, size_t count,
-                                  uint64_t* position) {
+// For filters in memory: computes the positions of all keys first and asks for their cache lines.
+template <class PositionOf>
+HWY_INLINE void PrefetchPositions(const PositionOf& position_of, const uint8_t* filter,
+                                  size_t count, LaneState& state) {
   const Lanes64 d;
   for (size_t i = 0; i < count; i += hn::Lanes(d)) {
-    hn::Store(positions(i), d, position + i);
-    for (size_t j = i; j < i + hn::Lanes(d); ++j) PrefetchBlock(filter + position[j] / 8);
+    hn::Store(position_of(i), d, state.position + i);
+    for (size_t j = i; j < i + hn::Lanes(d); ++j) PrefetchBlock(filter + state.position[j] / 8);
   }
 }
 
@@ -142,35 +146,27 @@ HWY_INLINE void ForEachVector(size_t count, const Visit& visit) {
   if (i != count) visit(i, (uint64_t{1} << (count - i)) - 1);
 }
 
-// Tests the first slot for the keys in state.g, and keeps the survivors, ready for the second one.
-// Only survivors need their second hash, so this stage works without it, unless the slot depends on
-// u.
-template <bool kUseMasks, bool kPrefetch>
-HWY_INLINE void RunFirstStage(const SlotTable& table, const uint8_t* filter, LaneState& state) {
+// Vectors of hashes from an array that ends at `count`.
+class HashReader {
+ public:
+  HashReader(const uint64_t* hashes, size_t count)
+      : hashes_(hashes), tail_begin_(count / hn::Lanes(Lanes64()) * hn::Lanes(Lanes64())) {
+    memcpy(tail_, hashes + tail_begin_, (count - tail_begin_) * sizeof(uint64_t));
+  }
+  HWY_INLINE V64 operator()(Lanes64 d, size_t i) const {
+    return hn::LoadU(d, i == tail_begin_ ? tail_ : hashes_ + i);
+  }
+
+ private:
+  const uint64_t* hashes_;
+  size_t tail_begin_;
+  uint64_t tail_[kMaxLanes64] = {};
+};
+
+// Gives each key its h2, and moves on to the next t in the lanes of `advance`.
+HWY_INLINE void AddSecondHashes(V64 advance, LaneState& state) {
   const Lanes64 d;
-  const Slot& slot = table.slots[0];
-  const SlotPositions<kUseMasks> positions(table, slot);
-  const bool needs_h2 = slot.num_ranges > 1 || slot.active_below != kAlwaysActive;
-  const auto h2_of = [&](V64 g) TEPAL_LAMBDA { return needs_h2 ? SecondHash(d, g) : hn::Zero(d); };
-  const auto position_of = [&](size_t i) TEPAL_LAMBDA {
-    const V64 g = hn::Load(d, state.g + i);
-    return positions(d, g, h2_of(g));
-  };
-  if constexpr (kPrefetch) PrefetchPositions(position_of, filter, state.count, state.position);
-  size_t kept = 0;
-  ForEachVector(state.count, [&](size_t i, uint64_t in_use) TEPAL_LAMBDA {
-    const V64 g = hn::Load(d, state.g + i);
-    const V64 position = kPrefetch ? hn::Load(d, state.position + i) : position_of(i);
-    uint64_t passed = TestPositions(d, filter, position);
-    if (needs_h2) passed |= InactiveLanes(d, h2_of(g), slot);
-    const Compressor<Lanes64> compressor(d, passed & in_use);
-    compressor.Store(g, state.g + kept);
-    compressor.Store(hn::Iota(d, i), state.row + kept);
-    kept += compressor.count();
-  });
-  state.count = kept;
-  const V64 advance = AdvanceMask(d, table, 1);
-  for (size_t i = 0; i < kept; i += hn::Lanes(d)) {
+  for (size_t i = 0; i < state.count; i += hn::Lanes(d)) {
     const V64 g = hn::Load(d, state.g + i);
     const V64 h2 = SecondHash(d, g);
     hn::Store(h2, d, state.h2 + i);
@@ -178,8 +174,41 @@ HWY_INLINE void RunFirstStage(const SlotTable& table, const uint8_t* filter, Lan
   }
 }
 
-// Tests a further slot for the keys that are left, and keeps the survivors, ready for the next one.
+// Tests the first slot and keeps the survivors, ready for the second one. Only survivors need their
+// second hash, so this stage works without it, unless the slot depends on u.
 template <bool kUseMasks, bool kPrefetch>
+HWY_INLINE void RunFirstStage(const SlotTable& table, const uint8_t* filter, const uint64_t* hashes,
+                              size_t count, LaneState& state) {
+  const Lanes64 d;
+  const Slot& slot = table.slots[0];
+  const SlotPositions<kUseMasks> positions(table, slot);
+  const bool needs_h2 = slot.num_ranges > 1 || slot.active_below != kAlwaysActive;
+  const auto h2_of = [&](V64 h) TEPAL_LAMBDA { return needs_h2 ? SecondHash(d, h) : hn::Zero(d); };
+  const auto position_of = [&](V64 h) TEPAL_LAMBDA { return positions(d, h, h2_of(h)); };
+  const HashReader read(hashes, count);
+  if constexpr (kPrefetch) {
+    PrefetchPositions([&](size_t i) TEPAL_LAMBDA { return position_of(read(d, i)); }, filter, count,
+                      state);
+  }
+  V64 row = hn::Iota(d, 0);
+  size_t kept = 0;
+  ForEachVector(count, [&](size_t i, uint64_t in_use) TEPAL_LAMBDA {
+    const V64 h = read(d, i);
+    const V64 position = kPrefetch ? hn::Load(d, state.position + i) : position_of(h);
+    uint64_t passed = TestPositions(d, filter, position);
+    if (needs_h2) passed |= InactiveLanes(d, h2_of(h), slot);
+    const Compressor<Lanes64> compressor(d, passed & in_use);
+    compressor.Store(hn::Or(hn::AndNot(hn::Set(d, kRowMask), h), row), state.g + kept);
+    row = hn::Add(row, hn::Set(d, hn::Lanes(d)));
+    kept += compressor.count();
+  });
+  state.count = kept;
+  AddSecondHashes(AdvanceMask(d, table, 1), state);
+}
+
+// Tests a further slot for the keys that are left, and keeps the survivors, ready for the next one.
+// kAllActive: every key makes the probe.
+template <bool kUseMasks, bool kPrefetch, bool kAllActive>
 HWY_INLINE void RunStage(const SlotTable& table, size_t index, const uint8_t* filter,
                          LaneState& state) {
   const Lanes64 d;
@@ -188,33 +217,26 @@ HWY_INLINE void RunStage(const SlotTable& table, size_t index, const uint8_t* fi
   const auto position_of = [&](size_t i) TEPAL_LAMBDA {
     return positions(d, hn::Load(d, state.g + i), hn::Load(d, state.h2 + i));
   };
-  if constexpr (kPrefetch) PrefetchPositions(position_of, filter, state.count, state.position);
+  if constexpr (kPrefetch) PrefetchPositions(position_of, filter, state.count, state);
   const V64 advance = AdvanceMask(d, table, index + 1);
   size_t kept = 0;
   ForEachVector(state.count, [&](size_t i, uint64_t in_use) TEPAL_LAMBDA {
     const V64 h2 = hn::Load(d, state.h2 + i);
     const V64 position = kPrefetch ? hn::Load(d, state.position + i) : position_of(i);
-    const uint64_t passed = TestPositions(d, filter, position) | InactiveLanes(d, h2, slot);
+    uint64_t passed = TestPositions(d, filter, position);
+    if constexpr (!kAllActive) passed |= InactiveLanes(d, h2, slot);
     const Compressor<Lanes64> compressor(d, passed & in_use);
     compressor.Store(hn::Add(hn::Load(d, state.g + i), hn::And(h2, advance)), state.g + kept);
-    compressor.Store(hn::Load(d, state.row + i), state.row + kept);
     compressor.Store(h2, state.h2 + kept);
     kept += compressor.count();
   });
   state.count = kept;
 }
 
-// The keys of a chunk, and padding.
-HWY_INLINE void LoadChunk(const uint64_t* hashes, size_t count, LaneState& state) {
-  memcpy(state.g, hashes, count * sizeof(uint64_t));
-  memset(state.g + count, 0, kMaxLanes64 * sizeof(uint64_t));
-  state.count = count;
-}
-
 // One bit for each key of a chunk: is it among the survivors?
 HWY_INLINE void WriteSurvivors(const LaneState& state, size_t chunk_keys, uint8_t* bitmap) {
   uint8_t survived[kLaneChunk] = {};
-  for (size_t i = 0; i < state.count; ++i) survived[state.row[i]] = 1;
+  for (size_t i = 0; i < state.count; ++i) survived[state.g[i] & kRowMask] = 1;
   for (size_t i = 0; i < chunk_keys; i += 8) bitmap[i / 8] = JoinFlags(survived + i);
 }
 
@@ -222,10 +244,13 @@ template <bool kUseMasks, bool kPrefetch>
 HWY_INLINE void ProbeChunk(const SlotTable& table, const uint8_t* filter, const uint64_t* hashes,
                            size_t count, uint8_t* bitmap) {
   LaneState state;
-  LoadChunk(hashes, count, state);
-  RunFirstStage<kUseMasks, kPrefetch>(table, filter, state);
+  RunFirstStage<kUseMasks, kPrefetch>(table, filter, hashes, count, state);
   for (size_t i = 1; i < table.num_slots && state.count != 0; ++i) {
-    RunStage<kUseMasks, kPrefetch>(table, i, filter, state);
+    if (table.slots[i].active_below == kAlwaysActive) {
+      RunStage<kUseMasks, kPrefetch, true>(table, i, filter, state);
+    } else {
+      RunStage<kUseMasks, kPrefetch, false>(table, i, filter, state);
+    }
   }
   WriteSurvivors(state, count, bitmap);
 }
@@ -257,10 +282,10 @@ HWY_INLINE void InsertChunk(const SlotTable& table, const uint64_t* hashes, size
                             uint8_t* filter) {
   const Lanes64 d;
   LaneState state;
-  LoadChunk(hashes, num_keys, state);
-  for (size_t i = 0; i < num_keys; i += hn::Lanes(d)) {
-    hn::Store(SecondHash(d, hn::Load(d, state.g + i)), d, state.h2 + i);
-  }
+  memcpy(state.g, hashes, num_keys * sizeof(uint64_t));
+  memset(state.g + num_keys, 0, kMaxLanes64 * sizeof(uint64_t));
+  state.count = num_keys;
+  AddSecondHashes(hn::Zero(d), state);
   for (size_t i = 0; i < table.num_slots; ++i) {
     const size_t count = InsertPositions<kUseMasks, kPrefetch>(table, i, filter, state);
     for (size_t j = 0; j < count; ++j) {

@@ -52,11 +52,14 @@ std::vector<uint64_t> LinePositions(const Geometry& geometry, uint64_t hash, uin
 // ---- Scattered layouts
 
 uint64_t Remix(uint64_t hash) {
-  const uint64_t x = (hash ^ High(hash)) * 0x9E3779B97F4A7C15u;
-  return x ^ High(x);
+  const uint64_t x = hash / 4096 * 4096;
+  const uint64_t y = (x ^ High(x)) * 0x9E3779B97F4A7C15u;
+  return y ^ High(y);
 }
 
-uint64_t Probe(uint64_t hash, uint64_t t) { return hash + t * (Remix(hash) | 1); }
+uint64_t H1(uint64_t hash) { return hash / 4096; }
+uint64_t H2(uint64_t hash) { return Remix(hash) / 4096 | 1; }
+uint64_t Probe(uint64_t hash, uint64_t t) { return (H1(hash) + t * H2(hash)) * 4096; }
 
 uint64_t Activation(uint64_t hash) { return High(Remix(hash)); }
 
@@ -133,7 +136,7 @@ std::vector<uint64_t> VariablePaperPositions(const Geometry& geometry, uint64_t 
     const double k =
         geometry.rational_k * static_cast<double>(size) / static_cast<double>(geometry.num_bits);
     for (uint64_t i = 0; i < ActiveProbes(k, hash); ++i) {
-      positions.push_back(start + Probe(hash, i + size) % size);
+      positions.push_back(start + (H1(hash) + (i + size) * H2(hash)) % size);
     }
     start += size;
   }

@@ -152,7 +152,8 @@ TYPED_TEST(FilterKeysTest, SelectionsKeepTheirOrderAndTheirDuplicates) {
   const std::vector<uint64_t> hashes = HashesOf(this->geometry_, column);
   this->filter_.InsertHashes(std::span(hashes).first(kNumKeys / 2));
   std::vector<uint32_t> selection = RandomValues<uint32_t>(kSeed + 2, 2 * kNumKeys);
-  for (uint32_t& row : selection) row %= kNumKeys;  // any order, with duplicates
+  for (uint32_t& row : selection)
+    row = static_cast<uint32_t>(row % kNumKeys);  // any order, with duplicates
 
   std::vector<uint32_t> expected = selection;
   std::erase_if(expected, [&](uint32_t row) { return !this->filter_.MayContainHash(hashes[row]); });
@@ -175,7 +176,7 @@ TYPED_TEST(FilterKeysTest, SelectionsObeyValidity) {
   std::vector<uint32_t> selection(kNumKeys);
   for (size_t i = 0; i < kNumKeys; ++i) {
     valid[i] = random[i] % 3 != 0;
-    selection[i] = random[i] / 3 % kNumKeys;
+    selection[i] = static_cast<uint32_t>(random[i] / 3 % kNumKeys);
   }
   const std::vector<uint8_t> bits = MakeBitmap(valid, 13);
   std::vector<uint32_t> expected = selection;
@@ -393,15 +394,43 @@ TEST(FilterTest, OrderAndBatchesOfInsertsDoNotMatter) {
   EXPECT_EQ(BytesOf(backwards), BytesOf(at_once)) << "inserting twice changes nothing";
 }
 
-TEST(FilterTest, BatchesOfProbesDoNotMatter) {
+// Large batches are cut into chunks of 1024 or 65536 rows.
+TEST(FilterTest, LengthsAroundTheCutsOfLargeBatchesDoNotMatter) {
   Filter filter = MakeFilter(TestGeometry());
   filter.InsertHashes(RandomValues(kSeed, kNumKeys));
-  const std::vector<uint64_t> probes = RandomValues(kSeed + 1, 5000);
-  std::vector<uint8_t> bitmap((probes.size() + 7) / 8);
-  filter.ProbeHashes(probes, bitmap.data());
+  const std::vector<uint64_t> probes = RandomValues(kSeed + 1, 140'000);
   std::vector<bool> one_by_one;
   for (const uint64_t probe : probes) one_by_one.push_back(filter.MayContainHash(probe));
-  EXPECT_EQ(BitsOf(bitmap.data(), probes.size()), one_by_one);
+  for (const size_t length : {1023u, 1024u, 1025u, 2047u, 2048u, 2049u, 65535u, 65536u, 65537u,
+                              131071u, 131072u, 131073u}) {
+    const std::vector<bool> expected(one_by_one.begin(),
+                                     one_by_one.begin() + static_cast<std::ptrdiff_t>(length));
+    const std::vector<uint32_t> expected_rows = RowsOf(expected);
+    const auto column = std::span(probes).first(length);
+    std::vector<uint8_t> bitmap((length + 7) / 8);
+    std::vector<uint32_t> rows(length);
+    EXPECT_EQ(filter.ProbeHashes(column, bitmap.data()), expected_rows.size()) << length;
+    EXPECT_EQ(BitsOf(bitmap.data(), length), expected) << length;
+    EXPECT_EQ(filter.CountHashes(column), expected_rows.size()) << length;
+    rows.resize(filter.SelectHashes(column, rows.data()));
+    EXPECT_EQ(rows, expected_rows) << length;
+    rows = AllRows(length);
+    rows.resize(filter.SelectHashes(column, rows, rows.data()));
+    EXPECT_EQ(rows, expected_rows) << length;
+  }
+}
+
+TEST(FilterTest, LengthsAroundTheCutsOfLargeInsertsDoNotMatter) {
+  const std::vector<uint64_t> hashes = RandomValues(kSeed, 131'073);
+  for (const size_t length : {1023u, 1024u, 1025u, 65535u, 65536u, 65537u, 131073u}) {
+    const auto column = std::span(hashes).first(length);
+    const Geometry geometry = Geometry::For(Layout::kSplit256, length, 16);
+    Filter at_once = MakeFilter(geometry);
+    at_once.InsertHashes(column);
+    Filter one_by_one = MakeFilter(geometry);
+    for (const uint64_t& hash : column) one_by_one.InsertHashes({&hash, 1});
+    EXPECT_EQ(BytesOf(at_once), BytesOf(one_by_one)) << length;
+  }
 }
 
 }  // namespace

@@ -61,8 +61,9 @@ class OracleTest : public ::testing::TestWithParam<OracleParam> {
     return lengths;
   }
 
-  // Calls check(probes, misalignments) for every length, with misses, hits and both. Every
-  // misalignment below `alignment` meets every length with both, and one of them with the others.
+  // Calls check(probes, misalignment) for every length, with misses, hits and both. With both, a
+  // quarter of all misalignments below `alignment` meets a length, and all of them meet every tail;
+  // with the others, one of them.
   template <class Check>
   void ForEveryLength(size_t alignment, const Check& check) {
     for (const unsigned hit_percent : {0u, 50u, 100u}) {
@@ -71,7 +72,9 @@ class OracleTest : public ::testing::TestWithParam<OracleParam> {
         SCOPED_TRACE("length " + std::to_string(length));
         const Probes probes = oracle().probes(hit_percent).Slice(length * 7 % 800, length);
         for (size_t misalignment = 0; misalignment < alignment; ++misalignment) {
-          if (hit_percent != 50 && misalignment != length % alignment) continue;
+          const bool meets = hit_percent == 50 ? (misalignment + length / 8) % 4 == 0
+                                               : misalignment == length % alignment;
+          if (!meets && alignment > 1) continue;
           check(probes, misalignment);
           if (HasFailure()) return;
         }
@@ -203,10 +206,10 @@ TEST_P(OracleTest, ProbesOfEdgeHashesEqualTheReference) {
   EXPECT_EQ(BitsOf(bitmap.data(), hashes.size()), oracle().filter().MayContain(hashes));
 }
 
-// Large batches are cut into chunks; these lengths lie around the cuts.
+// Large batches are cut into chunks of 1024 or 65536. filter_test has the lengths around the cuts.
 TEST_P(OracleTest, LongBatchesEqualTheReference) {
   const Probes& pool = oracle().probes(50);
-  for (const size_t length : {1023u, 1024u, 1025u, 2049u, 65535u, 65536u, 65537u, 66571u}) {
+  for (const size_t length : {2053u, 66571u}) {
     Probes probes;
     for (size_t i = 0; i < length; ++i) {
       probes.hashes.push_back(pool.hashes[i % Oracle::kNumProbes]);
