@@ -263,17 +263,27 @@ HWY_INLINE size_t InsertPositions(const SlotTable& table, size_t index, const ui
   const Slot& slot = table.slots[index];
   const SlotPositions<kUseMasks> positions(table, slot);
   const V64 advance = AdvanceMask(d, table, index);
-  size_t count = 0;
-  ForEachVector(state.count, [&](size_t i, uint64_t in_use) TEPAL_LAMBDA {
+  const auto next_position = [&](size_t i) TEPAL_LAMBDA {
     const V64 h2 = hn::Load(d, state.h2 + i);
     const V64 g = hn::Add(hn::Load(d, state.g + i), hn::And(h2, advance));
     hn::Store(g, d, state.g + i);
-    const Compressor<Lanes64> compressor(d, ~InactiveLanes(d, h2, slot) & in_use);
-    compressor.Store(positions(d, g, h2), state.position + count);
-    const size_t end = count + compressor.count();
-    for (; kPrefetch && count < end; ++count) PrefetchBlock(filter + state.position[count] / 8);
-    count = end;
-  });
+    return positions(d, g, h2);
+  };
+  size_t count = 0;
+  if (slot.active_below == kAlwaysActive) {
+    count = state.count;
+    for (size_t i = 0; i < count; i += hn::Lanes(d)) {
+      hn::Store(next_position(i), d, state.position + i);
+    }
+  } else {
+    ForEachVector(state.count, [&](size_t i, uint64_t in_use) TEPAL_LAMBDA {
+      const uint64_t active = ~InactiveLanes(d, hn::Load(d, state.h2 + i), slot) & in_use;
+      const Compressor<Lanes64> compressor(d, active);
+      compressor.Store(next_position(i), state.position + count);
+      count += compressor.count();
+    });
+  }
+  for (size_t i = 0; kPrefetch && i < count; ++i) PrefetchBlock(filter + state.position[i] / 8);
   return count;
 }
 
