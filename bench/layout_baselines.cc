@@ -63,22 +63,11 @@ void Probe(const ScalarFilter& filter, const uint64_t* hashes, size_t num_keys, 
   }
 }
 
-// One load per 32 bytes.
+// Where touch t of a key falls: blocks of kBytes, chosen by multiply-high of another hash for each
+// touch.
 template <uint32_t kBytes>
-inline uint64_t LoadAt(const uint8_t* address) {
-  uint64_t sum = 0;
-  for (uint32_t i = 0; i < kBytes; i += 32) {
-    uint64_t word;
-    std::memcpy(&word, address + i, sizeof(word));
-    sum ^= word;
-  }
-  return sum;
-}
-
-template <uint32_t kBytes>
-uint64_t Touch(const uint8_t* bits, uint64_t num_blocks, uint32_t touches, bool prefetch,
-               const uint64_t* hashes, size_t num_keys) {
-  constexpr size_t kAhead = 64;
+inline const uint8_t* TouchAddress(const uint8_t* bits, uint64_t num_blocks, uint64_t hash,
+                                   uint32_t t) {
   constexpr uint64_t kFactors[8] = {1,
                                     0x9E3779B97F4A7C15u,
                                     0xC2B2AE3D27D4EB4Fu,
@@ -87,17 +76,32 @@ uint64_t Touch(const uint8_t* bits, uint64_t num_blocks, uint32_t touches, bool 
                                     0x27D4EB2F165667C5u,
                                     0x9FB21C651E98DF25u,
                                     0xD6E8FEB86659FD93u};
-  const auto address = [=](size_t i, uint32_t t) {
-    return bits + (hashes[i] * kFactors[t] >> 32) * num_blocks / (uint64_t{1} << 32) * kBytes;
-  };
-  uint64_t sum = 0;
-  for (size_t i = 0; i < num_keys; ++i) {
-    for (uint32_t t = 0; t < touches; ++t) {
-      if (prefetch && i + kAhead < num_keys) __builtin_prefetch(address(i + kAhead, t), 0, 2);
-      sum ^= LoadAt<kBytes>(address(i, t));
+  const uint64_t scaled = (hash * kFactors[t] >> 32) * num_blocks;
+  return bits + (scaled / ((uint64_t{1} << 32) / kBytes) & ~uint64_t{kBytes - 1});
+}
+
+// One load per 32 bytes; four sums, so that the loads do not wait for each other.
+template <uint32_t kBytes, uint32_t kTouches, bool kPrefetch>
+uint64_t Touch(const uint8_t* bits, uint64_t num_blocks, const uint64_t* hashes, size_t num_keys) {
+  constexpr size_t kAhead = 64;
+  uint64_t sums[4] = {};
+  for (size_t i = 0; i + 4 <= num_keys; i += 4) {
+    for (size_t j = 0; j < 4; ++j) {
+      for (uint32_t t = 0; t < kTouches; ++t) {
+        if (kPrefetch && i + j + kAhead < num_keys) {
+          __builtin_prefetch(TouchAddress<kBytes>(bits, num_blocks, hashes[i + j + kAhead], t), 0,
+                             2);
+        }
+        const uint8_t* address = TouchAddress<kBytes>(bits, num_blocks, hashes[i + j], t);
+        for (uint32_t offset = 0; offset < kBytes; offset += 32) {
+          uint64_t word;
+          std::memcpy(&word, address + offset, sizeof(word));
+          sums[j] ^= word;
+        }
+      }
     }
   }
-  return sum;
+  return sums[0] ^ sums[1] ^ sums[2] ^ sums[3];
 }
 
 }  // namespace
@@ -126,18 +130,18 @@ void ScalarProbe(Reduction reduction, const ScalarFilter& filter, const uint64_t
   }
 }
 
-uint64_t TouchLimit(const uint8_t* bits, uint64_t num_bytes, uint32_t bytes, uint32_t touches,
-                    bool prefetch, const uint64_t* hashes, size_t num_keys) {
-  const uint64_t num_blocks = num_bytes / bytes;
-  switch (bytes) {
-    case 8:
-      return Touch<8>(bits, num_blocks, touches, prefetch, hashes, num_keys);
-    case 32:
-      return Touch<32>(bits, num_blocks, touches, prefetch, hashes, num_keys);
-    default:
-      return Touch<64>(bits, num_blocks, touches, prefetch, hashes, num_keys);
-  }
+template <uint32_t kBytes, uint32_t kTouches>
+uint64_t TouchLimit(const uint8_t* bits, uint64_t num_bytes, bool prefetch, const uint64_t* hashes,
+                    size_t num_keys) {
+  const auto touch = prefetch ? Touch<kBytes, kTouches, true> : Touch<kBytes, kTouches, false>;
+  return touch(bits, num_bytes / kBytes, hashes, num_keys);
 }
+
+template uint64_t TouchLimit<8, 1>(const uint8_t*, uint64_t, bool, const uint64_t*, size_t);
+template uint64_t TouchLimit<8, 2>(const uint8_t*, uint64_t, bool, const uint64_t*, size_t);
+template uint64_t TouchLimit<8, 8>(const uint8_t*, uint64_t, bool, const uint64_t*, size_t);
+template uint64_t TouchLimit<32, 1>(const uint8_t*, uint64_t, bool, const uint64_t*, size_t);
+template uint64_t TouchLimit<64, 1>(const uint8_t*, uint64_t, bool, const uint64_t*, size_t);
 
 #if defined(__x86_64__)
 

@@ -82,17 +82,17 @@ class Suite {
   void AddLimits(uint64_t num_bytes, unsigned hit_percent, Group& group) {
     Fixture& f = Make(GeometryOf(Layout::kSplit512, num_bytes * 8), hit_percent);
     const bool prefetch = num_bytes > size_t{1} << 20;
-    const auto add = [&](const char* row, uint32_t bytes, uint32_t touches) {
+    const auto add = [&](const char* row, auto limit) {
       group.Add(row, [=, &f] {
-        benchmark::DoNotOptimize(TouchLimit(f.bits(), num_bytes, bytes, touches, prefetch,
-                                            f.Next(kBatchKeys).data(), kBatchKeys));
+        benchmark::DoNotOptimize(
+            limit(f.bits(), num_bytes, prefetch, f.Next(kBatchKeys).data(), kBatchKeys));
       });
     };
-    add("limit: 1 x 8 bytes", 8, 1);
-    add("limit: 1 x 32 bytes", 32, 1);
-    add("limit: 1 x 64 bytes", 64, 1);
-    if (hit_percent == 0) add("limit: 2 x 8 bytes", 8, 2);
-    if (hit_percent == 100) add("limit: 8 x 8 bytes", 8, 8);
+    add("limit: 1 x 8 bytes", TouchLimit<8, 1>);
+    add("limit: 1 x 32 bytes", TouchLimit<32, 1>);
+    add("limit: 1 x 64 bytes", TouchLimit<64, 1>);
+    if (hit_percent == 0) add("limit: 2 x 8 bytes", TouchLimit<8, 2>);
+    if (hit_percent == 100) add("limit: 8 x 8 bytes", TouchLimit<8, 8>);
   }
 
   void AddProbe(Layout layout, uint64_t num_bytes, unsigned hit_percent, Group& group) {

@@ -20,22 +20,32 @@ constexpr uint64_t kTwo32 = uint64_t{1} << 32;
 // Fills a SlotTable from LAYOUTS.md, "Scattered layouts".
 class SlotTableBuilder {
  public:
-  explicit SlotTableBuilder(SlotTable* table) : table_(*table) { table_ = {}; }
+  explicit SlotTableBuilder(SlotTable* table) : table_(*table) {
+    table_ = {};
+    table_.steps_grow = true;
+  }
 
   // How positions are reduced: once for the whole filter, to ranges of `size` bits.
   void ReduceTo(uint64_t size) {
     table_.use_masks = std::has_single_bit(size);
     table_.mask_shift = Scattered::kMaskShift;
   }
-  void ReduceByMaskOf(uint32_t mask_shift) {
+  void ReduceByMask() {
     table_.use_masks = true;
-    table_.mask_shift = mask_shift;
+    table_.mask_shift = Scattered::kMaskShift;
+  }
+  // As printed in the paper: all bits of h1, and equal steps.
+  void ReduceAsPrinted() {
+    table_.use_masks = true;
+    table_.mask_shift = Scattered::kRowBits;
+    table_.steps_grow = false;
   }
 
   // A further probe; AddRange() says where it may fall. Only the first one does not advance by
   // itself.
   void AddSlot(bool advance, uint64_t active_below = kAlwaysActive) {
-    table_.slots[table_.num_slots++] = {num_ranges_, 0, advance, active_below};
+    if (advance && table_.steps_grow) unstep_ *= Scattered::kStepGrowthInverse;
+    table_.slots[table_.num_slots++] = {num_ranges_, 0, advance, active_below, unstep_};
   }
   void AddRange(uint64_t from_u, uint64_t offset, uint64_t size) {
     const uint64_t reducer = table_.use_masks ? size - 1 : size / Scattered::kLineBits;
@@ -53,6 +63,7 @@ class SlotTableBuilder {
  private:
   SlotTable& table_;
   uint32_t num_ranges_ = 0;
+  uint64_t unstep_ = 1;
 };
 
 // k = whole + share / 2^32.
@@ -94,7 +105,7 @@ void ForEachBlock(uint64_t num_bits, const Visit& visit) {
 }
 
 void AddVariable(const Geometry& geometry, SlotTableBuilder& builder) {
-  builder.ReduceByMaskOf(Scattered::kMaskShift);
+  builder.ReduceByMask();
   uint64_t begin = 0;  // of the block, on the scale of t * 2^32 + u
   ForEachBlock(geometry.num_bits, [&](uint64_t offset, uint64_t size) {
     const auto end = static_cast<uint64_t>(uint128_t{kTwo32} * geometry.num_probes *
@@ -110,7 +121,7 @@ void AddVariable(const Geometry& geometry, SlotTableBuilder& builder) {
 // Algorithm 2 numbers the probes of each block from 0. Here all blocks' probes i come together,
 // because the kernels know h + i * h2 for one i at a time.
 void AddVariablePaper(const Geometry& geometry, SlotTableBuilder& builder) {
-  builder.ReduceByMaskOf(Scattered::kRowBits);
+  builder.ReduceAsPrinted();
   bool found = true;
   for (uint32_t i = 0; found; ++i) {
     found = false;

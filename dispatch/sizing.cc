@@ -84,12 +84,29 @@ uint64_t LastGood(uint64_t low, uint64_t high, const Predicate& is_good) {
   return low;
 }
 
+// With the sizes of whole parts the rate has many minima: tries all k. Each one is a closed
+// formula.
+uint32_t BestParts(uint64_t num_keys, uint64_t num_bits) {
+  const SizeRules rules = RulesFor(Layout::kPartitioned, num_bits);
+  uint32_t best = rules.min_probes;
+  double best_rate = 1;
+  for (uint32_t k = rules.min_probes; k <= rules.max_probes; ++k) {
+    const uint64_t rounded = RoundBits(Layout::kPartitioned, num_bits, k);
+    const double rate = PartitionedExact(num_keys, rounded, k);
+    if (rate >= best_rate) continue;
+    best = k;
+    best_rate = rate;
+  }
+  return best;
+}
+
 }  // namespace
 
 // The rate falls with k to a single minimum and rises again, so walking downhill from a good guess
 // finds it.
 uint32_t BestProbes(Layout layout, uint64_t num_keys, uint64_t num_bits) {
   if (num_bits == 0) return 0;
+  if (layout == Layout::kPartitioned) return BestParts(num_keys, num_bits);
   const SizeRules rules = RulesFor(layout, num_bits);
   uint32_t best = HalfFullProbes(rules, num_keys, num_bits);
   if (layout == Layout::kVariablePaper) return best;

@@ -1,5 +1,6 @@
 #include "tepal/targets.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cctype>

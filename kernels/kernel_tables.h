@@ -19,8 +19,9 @@ struct SlotRange {
 struct Slot {
   uint32_t first_range;
   uint32_t num_ranges;
-  bool advance;           // to the next t of h + t * h2, before this probe
+  bool advance;           // to the next t of g(t), before this probe
   uint64_t active_below;  // keys with u at or above this do not make the probe; 2^32: all make it
+  uint64_t unstep;        // what undoes the growth of the step up to here: step * unstep is h2
 };
 
 inline constexpr uint64_t kAlwaysActive = uint64_t{1} << 32;
@@ -33,6 +34,7 @@ struct SlotTable {
 
   bool use_masks;       // or multiply-high
   uint32_t mask_shift;  // bits of g that a mask does not see
+  bool steps_grow;      // by kStepGrowth with each t; steps of variable-paper stay as they are
   uint32_t num_slots;
   Slot slots[kMaxSlots];
   SlotRange ranges[kMaxRanges];

@@ -38,7 +38,7 @@ constexpr size_t kLaneChunk = 512;
 struct LaneState {
   static constexpr size_t kSize = kLaneChunk + kMaxLanes64;
   alignas(64) uint64_t g[kSize];  // g(t) of LAYOUTS.md; the low bits are the key's row in the chunk
-  alignas(64) uint64_t h2[kSize];  // h2 << kRowBits
+  alignas(64) uint64_t step[kSize];  // to g(t + 1), in the same units
   alignas(64) uint64_t position[kSize];
   size_t count = 0;
 };
@@ -46,7 +46,7 @@ struct LaneState {
 constexpr uint64_t kRowMask = (uint64_t{1} << Scattered::kRowBits) - 1;
 static_assert(kLaneChunk <= kRowMask + 1);
 
-// h2 << kRowBits of LAYOUTS.md, from g(0) with or without a row number. Its upper half is u.
+// The first step, h2 << kRowBits of LAYOUTS.md, from g(0) with or without a row number.
 HWY_INLINE V64 SecondHash(Lanes64 d, V64 g) {
   const V64 row_mask = hn::Set(d, kRowMask);
   const V64 x = hn::AndNot(row_mask, g);
@@ -54,7 +54,11 @@ HWY_INLINE V64 SecondHash(Lanes64 d, V64 g) {
   const V64 r = hn::Xor(y, hn::ShiftRight<32>(y));
   return hn::Or(hn::AndNot(row_mask, r), hn::Set(d, kRowMask + 1));
 }
-HWY_INLINE V64 ActivationOf(V64 h2) { return hn::ShiftRight<32>(h2); }
+
+// u, the upper half of the first step.
+HWY_INLINE V64 ActivationOf(Lanes64 d, V64 step, const Slot& slot) {
+  return hn::ShiftRight<32>(Mul64(d, step, slot.unstep));
+}
 
 // Both below 2^33, so that a signed comparison will do, which AVX2 has.
 HWY_INLINE hn::Mask<Lanes64> AtLeast(Lanes64 d, V64 u, uint64_t bound) {
@@ -64,31 +68,47 @@ HWY_INLINE hn::Mask<Lanes64> AtLeast(Lanes64 d, V64 u, uint64_t bound) {
 }
 
 // Which lanes do not make the probe of `slot`, one bit a lane.
-HWY_INLINE uint64_t InactiveLanes(Lanes64 d, V64 h2, const Slot& slot) {
+HWY_INLINE uint64_t InactiveLanes(Lanes64 d, V64 step, const Slot& slot) {
   if (slot.active_below == kAlwaysActive) return 0;
-  return MaskToBits(d, AtLeast(d, ActivationOf(h2), slot.active_below));
+  return MaskToBits(d, AtLeast(d, ActivationOf(d, step, slot), slot.active_below));
 }
 
-// All ones if slot `index` moves on to the next t.
-HWY_INLINE V64 AdvanceMask(Lanes64 d, const SlotTable& table, size_t index) {
-  const bool advance = index < table.num_slots && table.slots[index].advance;
-  return hn::Set(d, advance ? ~uint64_t{0} : 0);
-}
+// Moves g and step on to slot `index`: to the next t, or not at all.
+class Stepper {
+ public:
+  HWY_INLINE Stepper(const SlotTable& table, size_t index)
+      : advance_(index < table.num_slots && table.slots[index].advance ? ~uint64_t{0} : 0),
+        grow_(table.steps_grow ? advance_ : 0) {}
+
+  HWY_INLINE V64 Next(Lanes64 d, V64 g, V64 step) const {
+    return hn::Add(g, hn::And(step, hn::Set(d, advance_)));
+  }
+  HWY_INLINE V64 NextStep(Lanes64 d, V64 step) const {
+    static_assert(Scattered::kStepGrowth == 5);
+    return hn::Add(step, hn::And(hn::ShiftLeft<2>(step), hn::Set(d, grow_)));
+  }
+
+ private:
+  uint64_t advance_;
+  uint64_t grow_;
+};
 
 // Where the probes of one slot fall.
 template <bool kUseMasks>
 class SlotPositions {
  public:
   HWY_INLINE SlotPositions(const SlotTable& table, const Slot& slot)
-      : ranges_(table.ranges + slot.first_range),
-        num_ranges_(slot.num_ranges),
+      : slot_(slot),
+        ranges_(table.ranges + slot.first_range),
         mask_shift_(static_cast<int>(table.mask_shift)) {}
 
-  HWY_INLINE V64 operator()(Lanes64 d, V64 g, V64 h2) const {
+  HWY_INLINE V64 operator()(Lanes64 d, V64 g, V64 step) const {
     V64 reducer = hn::Set(d, ranges_[0].reducer);
     V64 offset = hn::Set(d, ranges_[0].offset);
-    for (size_t i = 1; i < num_ranges_; ++i) {
-      const auto later = AtLeast(d, ActivationOf(h2), ranges_[i].from_u);
+    if (slot_.num_ranges == 1) return hn::Add(offset, Reduce(d, g, reducer));
+    const V64 u = ActivationOf(d, step, slot_);
+    for (size_t i = 1; i < slot_.num_ranges; ++i) {
+      const auto later = AtLeast(d, u, ranges_[i].from_u);
       reducer = hn::IfThenElse(later, hn::Set(d, ranges_[i].reducer), reducer);
       offset = hn::IfThenElse(later, hn::Set(d, ranges_[i].offset), offset);
     }
@@ -107,8 +127,8 @@ class SlotPositions {
     }
   }
 
+  const Slot& slot_;
   const SlotRange* ranges_;
-  size_t num_ranges_;
   int mask_shift_;
 };
 
@@ -163,14 +183,14 @@ class HashReader {
   uint64_t tail_[kMaxLanes64] = {};
 };
 
-// Gives each key its h2, and moves on to the next t in the lanes of `advance`.
-HWY_INLINE void AddSecondHashes(V64 advance, LaneState& state) {
+// Gives each key its first step, and moves on as `stepper` says.
+HWY_INLINE void StartSteps(const Stepper& stepper, LaneState& state) {
   const Lanes64 d;
   for (size_t i = 0; i < state.count; i += hn::Lanes(d)) {
     const V64 g = hn::Load(d, state.g + i);
-    const V64 h2 = SecondHash(d, g);
-    hn::Store(h2, d, state.h2 + i);
-    hn::Store(hn::Add(g, hn::And(h2, advance)), d, state.g + i);
+    const V64 step = SecondHash(d, g);
+    hn::Store(stepper.Next(d, g, step), d, state.g + i);
+    hn::Store(stepper.NextStep(d, step), d, state.step + i);
   }
 }
 
@@ -203,7 +223,7 @@ HWY_INLINE void RunFirstStage(const SlotTable& table, const uint8_t* filter, con
     kept += compressor.count();
   });
   state.count = kept;
-  AddSecondHashes(AdvanceMask(d, table, 1), state);
+  StartSteps(Stepper(table, 1), state);
 }
 
 // Tests a further slot for the keys that are left, and keeps the survivors, ready for the next one.
@@ -215,19 +235,19 @@ HWY_INLINE void RunStage(const SlotTable& table, size_t index, const uint8_t* fi
   const Slot& slot = table.slots[index];
   const SlotPositions<kUseMasks> positions(table, slot);
   const auto position_of = [&](size_t i) TEPAL_LAMBDA {
-    return positions(d, hn::Load(d, state.g + i), hn::Load(d, state.h2 + i));
+    return positions(d, hn::Load(d, state.g + i), hn::Load(d, state.step + i));
   };
   if constexpr (kPrefetch) PrefetchPositions(position_of, filter, state.count, state);
-  const V64 advance = AdvanceMask(d, table, index + 1);
+  const Stepper stepper(table, index + 1);
   size_t kept = 0;
   ForEachVector(state.count, [&](size_t i, uint64_t in_use) TEPAL_LAMBDA {
-    const V64 h2 = hn::Load(d, state.h2 + i);
+    const V64 step = hn::Load(d, state.step + i);
     const V64 position = kPrefetch ? hn::Load(d, state.position + i) : position_of(i);
     uint64_t passed = TestPositions(d, filter, position);
-    if constexpr (!kAllActive) passed |= InactiveLanes(d, h2, slot);
+    if constexpr (!kAllActive) passed |= InactiveLanes(d, step, slot);
     const Compressor<Lanes64> compressor(d, passed & in_use);
-    compressor.Store(hn::Add(hn::Load(d, state.g + i), hn::And(h2, advance)), state.g + kept);
-    compressor.Store(h2, state.h2 + kept);
+    compressor.Store(stepper.Next(d, hn::Load(d, state.g + i), step), state.g + kept);
+    compressor.Store(stepper.NextStep(d, step), state.step + kept);
     kept += compressor.count();
   });
   state.count = kept;
@@ -262,12 +282,14 @@ HWY_INLINE size_t InsertPositions(const SlotTable& table, size_t index, const ui
   const Lanes64 d;
   const Slot& slot = table.slots[index];
   const SlotPositions<kUseMasks> positions(table, slot);
-  const V64 advance = AdvanceMask(d, table, index);
+  const Stepper stepper(table, index);
   const auto next_position = [&](size_t i) TEPAL_LAMBDA {
-    const V64 h2 = hn::Load(d, state.h2 + i);
-    const V64 g = hn::Add(hn::Load(d, state.g + i), hn::And(h2, advance));
+    const V64 step = hn::Load(d, state.step + i);
+    const V64 g = stepper.Next(d, hn::Load(d, state.g + i), step);
+    const V64 next_step = stepper.NextStep(d, step);
     hn::Store(g, d, state.g + i);
-    return positions(d, g, h2);
+    hn::Store(next_step, d, state.step + i);
+    return positions(d, g, next_step);
   };
   size_t count = 0;
   if (slot.active_below == kAlwaysActive) {
@@ -277,9 +299,10 @@ HWY_INLINE size_t InsertPositions(const SlotTable& table, size_t index, const ui
     }
   } else {
     ForEachVector(state.count, [&](size_t i, uint64_t in_use) TEPAL_LAMBDA {
-      const uint64_t active = ~InactiveLanes(d, hn::Load(d, state.h2 + i), slot) & in_use;
-      const Compressor<Lanes64> compressor(d, active);
-      compressor.Store(next_position(i), state.position + count);
+      const V64 position = next_position(i);
+      const uint64_t inactive = InactiveLanes(d, hn::Load(d, state.step + i), slot);
+      const Compressor<Lanes64> compressor(d, ~inactive & in_use);
+      compressor.Store(position, state.position + count);
       count += compressor.count();
     });
   }
@@ -290,12 +313,11 @@ HWY_INLINE size_t InsertPositions(const SlotTable& table, size_t index, const ui
 template <bool kUseMasks, bool kPrefetch>
 HWY_INLINE void InsertChunk(const SlotTable& table, const uint64_t* hashes, size_t num_keys,
                             uint8_t* filter) {
-  const Lanes64 d;
   LaneState state;
   memcpy(state.g, hashes, num_keys * sizeof(uint64_t));
   memset(state.g + num_keys, 0, kMaxLanes64 * sizeof(uint64_t));
   state.count = num_keys;
-  AddSecondHashes(hn::Zero(d), state);
+  StartSteps(Stepper(table, 0), state);
   for (size_t i = 0; i < table.num_slots; ++i) {
     const size_t count = InsertPositions<kUseMasks, kPrefetch>(table, i, filter, state);
     for (size_t j = 0; j < count; ++j) {

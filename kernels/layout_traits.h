@@ -54,6 +54,10 @@ struct Scattered {
   static constexpr uint64_t kRemixFactor = 0x9E3779B97F4A7C15u;
   // h1 and h2 are the bits of h and r above these.
   static constexpr uint32_t kRowBits = 12;
+  // Each step is this many times the one before. A shift and an addition.
+  static constexpr uint64_t kStepGrowth = 5;
+  static constexpr uint64_t kStepGrowthInverse = 0xCCCCCCCCCCCCCCCDu;
+  static_assert(kStepGrowth * kStepGrowthInverse == 1);
   // reduce() by mask takes the bits above these, ...
   static constexpr uint32_t kMaskShift = 24;
   // ... by multiply-high a line of 512 bits from the upper half, and the bit in it from the 9 bits

@@ -59,7 +59,13 @@ uint64_t Remix(uint64_t hash) {
 
 uint64_t H1(uint64_t hash) { return hash / 4096; }
 uint64_t H2(uint64_t hash) { return Remix(hash) / 4096 | 1; }
-uint64_t Probe(uint64_t hash, uint64_t t) { return (H1(hash) + t * H2(hash)) * 4096; }
+
+// h1 + (5^0 + ... + 5^(t-1)) * h2
+uint64_t Probe(uint64_t hash, uint64_t t) {
+  uint64_t factor = 0;
+  for (uint64_t power = 1; t > 0; --t, power *= 5) factor += power;
+  return (H1(hash) + factor * H2(hash)) * 4096;
+}
 
 uint64_t Activation(uint64_t hash) { return High(Remix(hash)); }
 

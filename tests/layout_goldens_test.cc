@@ -47,14 +47,14 @@ constexpr uint64_t kLowMinusOne = ~uint64_t{0};
 
 // The scattered layouts.
 //
-// h = 0: r = 0, h2 = 0 | 1 = 1, u = 0. g(t) = t * 2^12, of which no position reads a bit.
+// h = 0: r = 0, h2 = 0 | 1 = 1, u = 0. g(t) = c(t) * 2^12: 0, 2^12, 6 * 2^12, of which no position reads a bit.
 constexpr uint64_t kZero = 0;
 // h = 2^24: h1 = 2^12. x = 2^24, whose upper half is 0, so y = 0x9E3779B97F4A7C15 << 24 =
 // 0xB97F4A7C15000000 and r = 0xB97F4A7C'AC7F4A7C. h2 = 0xB97F4A7CAC7F5, u = 0xB97F4A7C (0.725).
 //   g(0) = 0x00000000'01000000
 //   g(1) = 0xB97F4A7C'AD7F5000
-//   g(2) = 0x72FE94F9'59FEA000
-// The bits from 24 on: 0x1, 0x..4A7CAD, 0x..94F959. The 9 bits from 23 on: 0x2, 0x15A, 0x0B3.
+//   g(2) = 0x58FBBEEC'0BFBE000 (six times h2 << 12, plus g(0))
+// The bits from 24 on: 0x1, 0x..4A7CAD, 0x..BEEC0B. The 9 bits from 23 on: 0x2, 0x15A, 0x017.
 // Thirds of 2^32, since 3 * 0x55555555 = 2^32 - 1: lines 0, 2, 1.
 constexpr uint64_t kBit24 = uint64_t{1} << 24;
 // h = 2^63: h1 = 2^51. x ^ (x >> 32) = 2^63 + 2^31. Times the factor F, which is odd: 2^63 F =
@@ -62,8 +62,8 @@ constexpr uint64_t kBit24 = uint64_t{1} << 24;
 // h2 = 0x3FA53E0ABFA53, u = 0x3FA53E0A (0.249).
 //   g(0) = 0x80000000'00000000
 //   g(1) = 0xBFA53E0A'BFA53000
-//   g(2) = 0xFF4A7C15'7F4A6000
-// The bits from 24 on: 0, 0x..3E0ABF, 0x..7C157F. The 9 bits from 23 on: 0, 0x17F, 0x0FE.
+//   g(2) = 0xFDDF7440'7DDF2000
+// The bits from 24 on: 0, 0x..3E0ABF, 0x..74407D. The 9 bits from 23 on: 0, 0x17F, 0x0FB.
 // Lines of three: 1, 2, 2.
 constexpr uint64_t kBit63 = uint64_t{1} << 63;
 
@@ -120,47 +120,47 @@ std::vector<Example> Examples() {
         1024 + 327, 1024 + 439, 1024 + 244}},
 
       {"h2 = 1 changes no bit that is read", standard_mask, kZero, {0, 0, 0}},
-      {"the low 15 of the bits from 24 on", standard_mask, kBit24, {1, 0x7CAD, 0x7959 & 0x7FFF}},
-      {"the low 15 of the bits from 24 on", standard_mask, kBit63, {0, 0x0ABF, 0x157F}},
-      {"the low 12 bits of h are not read", standard_mask, kBit63 + 0xFFF, {0, 0x0ABF, 0x157F}},
-      {"lines 0, 2, 1", standard_lines, kBit24, {0x002, 0x400 + 0x15A, 0x200 + 0x0B3}},
-      {"lines 1, 2, 2", standard_lines, kBit63, {0x200 + 0, 0x400 + 0x17F, 0x400 + 0x0FE}},
+      {"the low 15 of the bits from 24 on", standard_mask, kBit24, {1, 0x7CAD, 0x6C0B}},
+      {"the low 15 of the bits from 24 on", standard_mask, kBit63, {0, 0x0ABF, 0x407D}},
+      {"the low 12 bits of h are not read", standard_mask, kBit63 + 0xFFF, {0, 0x0ABF, 0x407D}},
+      {"lines 0, 2, 1", standard_lines, kBit24, {0x002, 0x400 + 0x15A, 0x200 + 0x017}},
+      {"lines 1, 2, 2", standard_lines, kBit63, {0x200 + 0, 0x400 + 0x17F, 0x400 + 0x0FB}},
 
       {"the low 12 of the bits, in parts", partitioned_mask, kZero, {0, 4096, 8192}},
       {"the low 12 of the bits, in parts",
        partitioned_mask,
        kBit24,
-       {1, 4096 + 0xCAD, 8192 + 0x959}},
+       {1, 4096 + 0xCAD, 8192 + 0xC0B}},
       {"the low 12 of the bits, in parts",
        partitioned_mask,
        kBit63,
-       {0, 4096 + 0xABF, 8192 + 0x57F}},
+       {0, 4096 + 0xABF, 8192 + 0x07D}},
       {"lines 0, 2, 1 of parts of 3",
        partitioned_lines,
        kBit24,
-       {2, 1536 + 1024 + 0x15A, 3072 + 512 + 0x0B3}},
+       {2, 1536 + 1024 + 0x15A, 3072 + 512 + 0x017}},
       {"lines 1, 2, 2 of parts of 3",
        partitioned_lines,
        kBit63,
-       {512, 1536 + 1024 + 0x17F, 3072 + 1024 + 0x0FE}},
+       {512, 1536 + 1024 + 0x17F, 3072 + 1024 + 0x0FB}},
 
       {"u = 0 is below one half: three", rational_mask, kZero, {0, 0, 0}},
       {"u = 0.725 is not below one half: two", rational_mask, kBit24, {1, 0x7CAD}},
-      {"u = 0.249 is below one half: three", rational_mask, kBit63, {0, 0x0ABF, 0x157F}},
+      {"u = 0.249 is below one half: three", rational_mask, kBit63, {0, 0x0ABF, 0x407D}},
       {"u = 0.725: two, in lines 0, 2", rational_lines, kBit24, {2, 0x400 + 0x15A}},
-      {"u = 0.249: three", rational_lines, kBit63, {0x200, 0x400 + 0x17F, 0x400 + 0x0FE}},
+      {"u = 0.249: three", rational_lines, kBit63, {0x200, 0x400 + 0x17F, 0x400 + 0x0FB}},
 
-      {"one block: the low 10 of the bits", variable_one, kBit24, {1, 0x0AD, 0x159}},
-      {"one block: the low 10 of the bits", variable_one, kBit63, {0, 0x2BF, 0x17F}},
+      {"one block: the low 10 of the bits", variable_one, kBit24, {1, 0x0AD, 0x00B}},
+      {"one block: the low 10 of the bits", variable_one, kBit63, {0, 0x2BF, 0x07D}},
       {"0, 1, 2 fall in blocks 0, 0, 1", variable_three, kZero, {0, 0, 1024}},
       {"0.725, 1.725, 2.725 fall in blocks 0, 0, 1: 10, 10 and 9 of the bits",
        variable_three,
        kBit24,
-       {1, 0x0AD, 1024 + 0x159}},
+       {1, 0x0AD, 1024 + 0x00B}},
       {"0.249, 1.249, 2.249 fall in blocks 0, 0, 1",
        variable_three,
        kBit63,
-       {0, 0x2BF, 1024 + 0x17F}},
+       {0, 0x2BF, 1024 + 0x07D}},
 
       // Positions are h1 + i * h2 here, without the shift: h1 = 0, h2 = 1.
       {"u = 0: three in one block", paper_one, kZero, {0, 1, 2}},
@@ -224,14 +224,14 @@ struct Golden {
 };
 
 constexpr Golden kGoldens[] = {
-    {Layout::kStandard, 16384, 7, 0x078c1b54dc8e4aeau},
-    {Layout::kStandard, 13824, 7, 0x6f06010117fc0f45u},
-    {Layout::kPartitioned, 16384, 4, 0x9e77c8dc4c41e9b2u},
-    {Layout::kPartitioned, 7680, 5, 0xc1e95f2e9cf568c4u},
-    {Layout::kRational, 16384, 5.25, 0x107206dc70da4373u},
-    {Layout::kRational, 13824, 5.25, 0xf4e735ddf612d950u},
-    {Layout::kVariable, 16384, 7, 0x078c1b54dc8e4aeau},
-    {Layout::kVariable, 13888, 7, 0x563083ae70612775u},
+    {Layout::kStandard, 16384, 7, 0x0020d959bca084c0u},
+    {Layout::kStandard, 13824, 7, 0xdcba512ce24f9becu},
+    {Layout::kPartitioned, 16384, 4, 0x07b4c8496317eb6eu},
+    {Layout::kPartitioned, 7680, 5, 0xbc05f019c64c8a64u},
+    {Layout::kRational, 16384, 5.25, 0x663c140f9f6e905cu},
+    {Layout::kRational, 13824, 5.25, 0x016898d0af3f3bb2u},
+    {Layout::kVariable, 16384, 7, 0x0020d959bca084c0u},
+    {Layout::kVariable, 13888, 7, 0x46ef8aa7944946d0u},
     {Layout::kVariablePaper, 16384, 6.5, 0x09e1da08062f9f91u},
     {Layout::kVariablePaper, 13888, 6.5, 0xc35c74515c8d2842u},
     {Layout::kRegister, 6400, 4, 0x720cbe8666148012u},
