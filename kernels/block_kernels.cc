@@ -8,7 +8,7 @@
 
 #include "hwy/highway.h"
 #include "kernels/block_kernel-inl.h"
-#include "kernels/table_dispatch-inl.h"
+#include "kernels/table_dispatch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tepal {

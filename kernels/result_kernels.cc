@@ -6,7 +6,7 @@
 
 #include "hwy/highway.h"
 #include "kernels/result-inl.h"
-#include "kernels/table_dispatch-inl.h"
+#include "kernels/table_dispatch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tepal {

@@ -1,7 +1,7 @@
 // Fetches a per-target table without touching Highway's own choice of target, which other code in
 // the process may use. For *_kernels.cc only, after HWY_EXPORT(function).
-#ifndef TEPAL_KERNELS_TABLE_DISPATCH_INL_H_
-#define TEPAL_KERNELS_TABLE_DISPATCH_INL_H_
+#ifndef TEPAL_KERNELS_TABLE_DISPATCH_H_
+#define TEPAL_KERNELS_TABLE_DISPATCH_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -28,4 +28,4 @@ static inline size_t DispatchTableIndex(int64_t target) {
 #define TEPAL_CALL_FOR_TARGET(function, target) \
   HWY_DISPATCH_TABLE(function)[tepal::DispatchTableIndex(target)]()
 
-#endif  // TEPAL_KERNELS_TABLE_DISPATCH_INL_H_
+#endif  // TEPAL_KERNELS_TABLE_DISPATCH_H_
