@@ -77,8 +77,11 @@ bool IsStdForKernels(std::string_view name) {
                                  "string", "map", "new", "stdexcept", "functional");
 }
 
-// What is made for the kernel files alone.
-bool IsKernelPart(std::string_view name) { return name.ends_with("-inl.h"); }
+// What is made for the kernel files alone. table_dispatch.h is not compiled once per target, so it
+// is no -inl.h.
+bool IsKernelPart(std::string_view name) {
+  return name.ends_with("-inl.h") || name == "kernels/table_dispatch.h";
+}
 
 // kernels/*.h that the host side may see.
 bool IsKernelInterface(std::string_view name) {
