@@ -31,7 +31,7 @@ using Lanes64 = hn::CappedTag<uint64_t, 8>;
 using V64 = hn::Vec<Lanes64>;
 constexpr size_t kMaxLanes64 = hn::MaxLanes(Lanes64());
 
-// Keys that go through all stages together. Their state (16 KiB) stays in L1 or close to it.
+// Keys that go through all stages together. Their state takes 12 KiB, so that it stays in L1.
 constexpr size_t kLaneChunk = 512;
 
 // The keys that are still in the running; entries from `count` on are padding for whole vectors.
