@@ -47,7 +47,8 @@ constexpr uint64_t kLowMinusOne = ~uint64_t{0};
 
 // The scattered layouts.
 //
-// h = 0: r = 0, h2 = 0 | 1 = 1, u = 0. g(t) = c(t) * 2^12: 0, 2^12, 6 * 2^12, of which no position reads a bit.
+// h = 0: r = 0, h2 = 0 | 1 = 1, u = 0. g(t) = c(t) * 2^12: 0, 2^12, 6 * 2^12, of which no position
+// reads a bit.
 constexpr uint64_t kZero = 0;
 // h = 2^24: h1 = 2^12. x = 2^24, whose upper half is 0, so y = 0x9E3779B97F4A7C15 << 24 =
 // 0xB97F4A7C15000000 and r = 0xB97F4A7C'AC7F4A7C. h2 = 0xB97F4A7CAC7F5, u = 0xB97F4A7C (0.725).
