@@ -1,6 +1,7 @@
 // One key per vector: all bits of a key lie in one block, which is one or two vectors wide. A
-// policy says what the mask of a key is (split256 below); the loops, the addressing and the
-// reduction to result bits are the same for all.
+// policy says how a key is inserted into its block and tested; the loops, the addressing and the
+// reduction to result bits are the same for all. (A block of `register` is one word, so its policy
+// tests one key per lane.)
 
 #if defined(TEPAL_KERNELS_BLOCK_KERNEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TEPAL_KERNELS_BLOCK_KERNEL_INL_H_

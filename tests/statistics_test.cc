@@ -288,11 +288,9 @@ TEST(BlockedTest, RatesAreThoseOfTheSumsAndNotOfTheTextbook) {
 // `partitioned` differs from the textbook by less than 0.5 % at these sizes, so this shows only
 // that it is on the exact formula; what its parts are good for is in WeakSpotsTest.
 //
-// Double hashing is not ideal. Keys whose step is nearly 0, or nearly a simple fraction of m, visit
-// few bits; in `partitioned` a key and a query with nearly the same step collide in many parts.
-// That adds a share of about 100 / m (8 probes; measured: 2.4 % in 4096 bits of `standard` and
-// `variable`, 3.3 % of `partitioned`, less than 1 % from 16384 bits on).
-TEST(SmallFiltersTest, AreALittleWorseThanPredicted) {
+// With equal steps of double hashing small filters would be 2.4 % (`standard`, `variable`) to 3.3 %
+// (`partitioned`) worse than predicted in 4096 bits.
+TEST(SmallFiltersTest, FollowThePrediction) {
   uint64_t seed = 600;
   for (const Layout layout : {Layout::kStandard, Layout::kPartitioned, Layout::kVariable}) {
     for (const uint64_t num_bits : {4096u, 65536u}) {
@@ -305,9 +303,22 @@ TEST(SmallFiltersTest, AreALittleWorseThanPredicted) {
       const std::string what = Describe(geometry, 8 / std::numbers::ln2);
       const double noise = 5 * measured.Sigma(predicted) / predicted;
       const double ratio = measured.rate() / predicted;
-      EXPECT_LT(ratio, 1 + 150.0 / static_cast<double>(num_bits) + noise) << what;
+      EXPECT_LT(ratio, 1.005 + noise) << what;
       EXPECT_GT(ratio, 0.995 - noise) << what;
     }
+  }
+}
+
+// At high accuracy equal steps have a floor: 3.2 times the predicted rate of `standard` here, and
+// 3.4 times that of `variable`. LongTest measures it more closely.
+TEST(SmallFiltersTest, HaveNoFloorAtHighAccuracy) {
+  constexpr uint64_t kKeys = 1000;
+  uint64_t seed = 650;
+  for (const Layout layout : {Layout::kStandard, Layout::kPartitioned, Layout::kVariable}) {
+    TEPAL_TRACE_SEED(++seed);
+    const Geometry geometry = Make(layout, 512 * 20 * 3, 20);
+    const Measured measured = Measure(geometry, kKeys, 100, 200'000'000, seed);
+    ExpectRate(measured, fpr::Predict(geometry, kKeys), 0.05, Describe(geometry, 30.72));
   }
 }
 

@@ -103,8 +103,8 @@ double FalseOverlapPartitioned(uint64_t num_keys_1, uint64_t num_keys_2, uint64_
 // probability of that, 1 - (1 - 1/m^2)^n, about n/m^2; it matters once 2^-k comes near it. It
 // counts each pair once. In a filter of 2^c bits an odd h2 has half as many values (twice the
 // floor), and a sequence read backwards sets the same bits (section 5, issue 2: twice again).
-// Predict does not add it, because the factor depends on how a layout takes positions from its
-// hashes.
+// Predict does not add it: Tepal's layouts take positions in another way (kernels/LAYOUTS.md),
+// and have no such floor.
 double DoubleHashingFloor(uint64_t num_keys, uint64_t num_bits);
 
 // ---- Any layout
