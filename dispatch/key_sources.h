@@ -1,6 +1,6 @@
 // Columns as sources of hashes: Rows() gives those of rows begin .. begin + count, Gather() those
 // of a selection. A source that is kBuffered fills the buffer of kChunkRows hashes that it is
-// handed.
+// handed. All are made from a column, the geometry of the filter, and the kernels that hash.
 #ifndef TEPAL_DISPATCH_KEY_SOURCES_H_
 #define TEPAL_DISPATCH_KEY_SOURCES_H_
 
@@ -25,7 +25,10 @@ uint64_t HashString(HashKind hash, uint64_t seed, std::string_view bytes);
 // A column of hashes that the caller already has.
 struct HashSource {
   static constexpr bool kBuffered = false;
-  std::span<const uint64_t> column;
+
+  HashSource(std::span<const uint64_t> hashes, const Geometry& /*geometry*/,
+             const HashKernels& /*kernels*/)
+      : column(hashes) {}
 
   const uint64_t* Rows(size_t begin, size_t /*count*/, uint64_t* /*buffer*/) const {
     return column.data() + begin;
@@ -34,6 +37,8 @@ struct HashSource {
     for (size_t i = 0; i < count; ++i) buffer[i] = column[rows[i]];
     return buffer;
   }
+
+  std::span<const uint64_t> column;
 };
 
 template <typename Key>
@@ -78,7 +83,8 @@ class StringSource {
  public:
   static constexpr bool kBuffered = true;
 
-  StringSource(const StringColumn& strings, const Geometry& geometry)
+  StringSource(const StringColumn& strings, const Geometry& geometry,
+               const HashKernels& /*kernels*/)
       : column(strings), hash_(geometry.hash), seed_(geometry.seed) {}
 
   const uint64_t* Rows(size_t begin, size_t count, uint64_t* buffer) const {

@@ -13,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tepal/hash.h"
+#include "tests/column_kinds.h"
 #include "tests/guarded_memory.h"
 #include "tests/test_util.h"
 
@@ -24,41 +24,11 @@ constexpr uint64_t kSeed = 31;
 constexpr size_t kNumKeys = 2500;  // more than two chunks, and not a multiple of anything
 
 // A seed and a hash that are not the defaults.
-Geometry TestGeometry() {
-  Geometry geometry = Geometry::For(Layout::kSplit256, kNumKeys, 12);
+Geometry TestGeometry(Layout layout = Layout::kSplit256) {
+  Geometry geometry = Geometry::For(layout, kNumKeys, 12);
   geometry.hash = HashKind::kXxh64;
   geometry.seed = 1234567;
   return geometry;
-}
-
-// The kinds of columns: how to make keys, and how to pass them.
-struct EightByteKeys {
-  using Keys = std::vector<uint64_t>;
-  static Keys Make(uint64_t seed, size_t count) { return RandomValues<uint64_t>(seed, count); }
-  static std::span<const uint64_t> Column(const Keys& keys) { return keys; }
-};
-
-struct FourByteKeys {
-  using Keys = std::vector<uint32_t>;
-  static Keys Make(uint64_t seed, size_t count) { return RandomValues<uint32_t>(seed, count); }
-  static std::span<const uint32_t> Column(const Keys& keys) { return keys; }
-};
-
-struct StringKeys {
-  using Keys = StringRows;
-  static Keys Make(uint64_t seed, size_t count) { return Keys(RandomStrings(seed, count, 40)); }
-  static StringColumn Column(const Keys& keys) { return keys.column32(); }
-};
-
-struct LongOffsetStringKeys : StringKeys {
-  static StringColumn Column(const Keys& keys) { return keys.column64(); }
-};
-
-template <class Column>
-std::vector<uint64_t> HashesOf(const Geometry& geometry, const Column& column) {
-  std::vector<uint64_t> hashes(column.size());
-  HashKeys(geometry.hash, geometry.seed, column, hashes.data());
-  return hashes;
 }
 
 std::vector<uint32_t> AllRows(size_t count) {
@@ -74,6 +44,12 @@ std::vector<uint32_t> RowsOf(const std::vector<bool>& bits) {
   return rows;
 }
 
+// Calls with keys differ by the kind of column; what comes after the hashes, by the layout.
+template <class Kind, Layout kTheLayout>
+struct KindAndLayout : Kind {
+  static constexpr Layout kLayout = kTheLayout;
+};
+
 template <class Kind>
 class FilterKeysTest : public ::testing::Test {
  protected:
@@ -81,13 +57,18 @@ class FilterKeysTest : public ::testing::Test {
   auto Column(const Keys& keys) { return Kind::Column(keys); }
 
   ::testing::ScopedTrace seed_trace_{__FILE__, __LINE__, "seed " + std::to_string(kSeed)};
-  Geometry geometry_ = TestGeometry();
+  Geometry geometry_ = TestGeometry(Kind::kLayout);
   Filter filter_ = MakeFilter(geometry_);
   Keys keys_ = Kind::Make(kSeed, kNumKeys);
   Keys others_ = Kind::Make(kSeed + 1, kNumKeys);
 };
 
-using KeyKinds = ::testing::Types<EightByteKeys, FourByteKeys, StringKeys, LongOffsetStringKeys>;
+using KeyKinds = ::testing::Types<
+    KindAndLayout<EightByteKeys, Layout::kSplit256>, KindAndLayout<FourByteKeys, Layout::kSplit256>,
+    KindAndLayout<StringKeys, Layout::kSplit256>,
+    KindAndLayout<LongOffsetStringKeys, Layout::kSplit256>,
+    KindAndLayout<EightByteKeys, Layout::kVariable>, KindAndLayout<FourByteKeys, Layout::kRegister>,
+    KindAndLayout<StringKeys, Layout::kRational>>;
 TYPED_TEST_SUITE(FilterKeysTest, KeyKinds);
 
 TYPED_TEST(FilterKeysTest, InsertIsInsertHashesOfTheHashes) {

@@ -27,6 +27,8 @@ TEST(StatusTest, ErrorsCarryTheirCodeAndMessage) {
       {Status::InvalidArgument("why"), StatusCode::kInvalidArgument},
       {Status::OutOfMemory("why"), StatusCode::kOutOfMemory},
       {Status::Unsupported("why"), StatusCode::kUnsupported},
+      {Status::Corrupt("why"), StatusCode::kCorrupt},
+      {Status::IoError("why"), StatusCode::kIoError},
   };
   for (const auto& [status, code] : errors) {
     EXPECT_FALSE(status.ok());

@@ -11,6 +11,7 @@
 
 #include "tepal/filter.h"
 #include "tepal/targets.h"
+#include "tests/column_kinds.h"
 #include "tests/test_util.h"
 
 namespace tepal::testing {
@@ -35,23 +36,6 @@ TEST(ThreadsTest, TheFirstUseMayComeFromManyThreadsAtOnce) {
   for (const std::string& mine : targets) EXPECT_EQ(mine, ActiveTarget());
 }
 
-struct Answers {
-  std::vector<uint8_t> bitmap;
-  std::vector<uint32_t> rows;
-  size_t count = 0;
-
-  bool operator==(const Answers&) const = default;
-};
-
-Answers Ask(const Filter& filter, std::span<const uint64_t> keys) {
-  Answers answers{.bitmap = std::vector<uint8_t>((keys.size() + 7) / 8),
-                  .rows = std::vector<uint32_t>(keys.size())};
-  filter.Probe(keys, answers.bitmap.data());
-  answers.rows.resize(filter.Select(keys, answers.rows.data()));
-  answers.count = filter.Count(keys);
-  return answers;
-}
-
 TEST(ThreadsTest, ConstCallsFromManyThreadsAgree) {
   Filter filter = MakeFilter(kGeometry);
   filter.Insert(RandomValues(kSeed, kNumKeys));
@@ -59,10 +43,11 @@ TEST(ThreadsTest, ConstCallsFromManyThreadsAgree) {
   std::vector<Answers> answers(4);
   std::vector<std::thread> threads;
   for (Answers& mine : answers) {
-    threads.emplace_back([&filter, &probes, &mine] { mine = Ask(filter, probes); });
+    threads.emplace_back(
+        [&filter, &probes, &mine] { mine = Ask(filter, std::span<const uint64_t>(probes)); });
   }
   for (std::thread& thread : threads) thread.join();
-  const Answers expected = Ask(filter, probes);
+  const Answers expected = Ask(filter, std::span<const uint64_t>(probes));
   EXPECT_GT(expected.count, 0u);
   for (const Answers& mine : answers) EXPECT_EQ(mine, expected);
 }

@@ -1,5 +1,5 @@
-// A filter that owns its bits: insert keys, then ask which of other keys may be among them. "Maybe"
-// can be wrong with a small probability; "no" is always right.
+// Filters: insert keys, then ask which of other keys may be among them. "Maybe" can be wrong with a
+// small probability; "no" is always right. A Filter owns its bits, a FilterView borrows them.
 #ifndef TEPAL_FILTER_H_
 #define TEPAL_FILTER_H_
 
@@ -16,6 +16,12 @@
 
 namespace tepal {
 
+class Buffer;
+struct FilterAccess;
+struct FilterCore;
+
+// What can be asked of a filter, whoever owns its bits.
+//
 // All calls take a column of keys, which Tepal hashes (Geometry::hash, Geometry::seed), or a column
 // of 64-bit hashes that the engine already has; a filter should see one or the other. A 4-byte key
 // and an 8-byte key of the same value are different keys.
@@ -24,27 +30,14 @@ namespace tepal {
 // one bit a row, least significant first, unused bits of the last byte zero; `rows` has room for as
 // many entries as rows go in.
 //
-// Any number of threads may call const functions at once. An Insert needs the filter for itself.
-class Filter {
+// Any number of threads may call these functions at once.
+class ProbeCalls {
  public:
-  // An empty filter. Fails if the geometry is not valid, the memory cannot be had, or TEPAL_TARGET
-  // names no target that can run here.
-  static Result<Filter> Create(const Geometry& geometry, const MemoryOptions& memory = {});
-
-  Filter(Filter&&) noexcept;
-  Filter& operator=(Filter&&) noexcept;
-  ~Filter();
-
   const Geometry& geometry() const;
 
   // The bits, as little-endian words, exactly geometry().num_bytes() long. Aligned to
   // kFilterAlignment.
   std::span<const uint8_t> bytes() const;
-
-  void Insert(std::span<const uint64_t> keys, Validity validity = {});
-  void Insert(std::span<const uint32_t> keys, Validity validity = {});
-  void Insert(const StringColumn& keys, Validity validity = {});
-  void InsertHashes(std::span<const uint64_t> hashes, Validity validity = {});
 
   // Sets bit i of `bitmap` if row i may be in the filter. Returns the number of bits set.
   size_t Probe(std::span<const uint64_t> keys, uint8_t* bitmap, Validity validity = {}) const;
@@ -84,11 +77,63 @@ class Filter {
   bool MayContain(std::string_view key) const;
   bool MayContainHash(uint64_t hash) const;
 
- private:
-  struct Impl;
-  explicit Filter(std::unique_ptr<Impl> impl);
+ protected:
+  ProbeCalls(std::shared_ptr<const FilterCore> core, const uint8_t* bytes);
+  ProbeCalls(const ProbeCalls&) = default;
+  ProbeCalls(ProbeCalls&&) noexcept = default;
+  ProbeCalls& operator=(const ProbeCalls&) = default;
+  ProbeCalls& operator=(ProbeCalls&&) noexcept = default;
+  ~ProbeCalls() = default;
 
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<const FilterCore> core_;  // a filter and its views share one
+  const uint8_t* bytes_;
+
+ private:
+  friend struct FilterAccess;
+};
+
+// Bits that somebody else owns: another Filter, a mapped file. They must outlive the view and its
+// copies; a copy costs a reference count. While somebody changes the bits, no view may read them.
+class FilterView : public ProbeCalls {
+ public:
+  // Fails if the geometry is not valid, `bytes` are not geometry.num_bytes() bytes at a multiple of
+  // kFilterAlignment, or TEPAL_TARGET names no target that can run here.
+  static Result<FilterView> Over(const Geometry& geometry, std::span<const uint8_t> bytes);
+
+ private:
+  friend class Filter;
+  FilterView(std::shared_ptr<const FilterCore> core, const uint8_t* bytes);
+};
+
+// Bits of its own. An Insert needs the filter for itself: no other call at the same time.
+class Filter : public ProbeCalls {
+ public:
+  // An empty filter. Fails if the geometry is not valid, the memory cannot be had, or TEPAL_TARGET
+  // names no target that can run here.
+  static Result<Filter> Create(const Geometry& geometry, const MemoryOptions& memory = {});
+
+  // A copy of the bytes() of another filter. Fails as Create does, and if there are not exactly
+  // geometry.num_bytes() of them; any alignment will do.
+  static Result<Filter> FromBytes(const Geometry& geometry, std::span<const uint8_t> bytes,
+                                  const MemoryOptions& memory = {});
+
+  Filter(Filter&&) noexcept;
+  Filter& operator=(Filter&&) noexcept;
+  ~Filter();
+
+  // Sees later inserts. Survives moves of the filter, but not its end.
+  FilterView View() const;
+
+  void Insert(std::span<const uint64_t> keys, Validity validity = {});
+  void Insert(std::span<const uint32_t> keys, Validity validity = {});
+  void Insert(const StringColumn& keys, Validity validity = {});
+  void InsertHashes(std::span<const uint64_t> hashes, Validity validity = {});
+
+ private:
+  friend struct FilterAccess;
+  Filter(std::shared_ptr<const FilterCore> core, std::unique_ptr<Buffer> buffer);
+
+  std::unique_ptr<Buffer> buffer_;
 };
 
 }  // namespace tepal

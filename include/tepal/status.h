@@ -16,6 +16,8 @@ enum class StatusCode {
   kInvalidArgument,  // the request can never work: fix the arguments
   kOutOfMemory,      // the request is valid, but this much memory cannot be had now
   kUnsupported,      // valid elsewhere: another CPU, another build, another layout
+  kCorrupt,          // the bytes are not what they claim to be
+  kIoError,          // the operating system said no
 };
 
 class [[nodiscard]] Status {
@@ -33,6 +35,8 @@ class [[nodiscard]] Status {
   static Status Unsupported(std::string message) {
     return {StatusCode::kUnsupported, std::move(message)};
   }
+  static Status Corrupt(std::string message) { return {StatusCode::kCorrupt, std::move(message)}; }
+  static Status IoError(std::string message) { return {StatusCode::kIoError, std::move(message)}; }
 
   bool ok() const { return code_ == StatusCode::kOk; }
   StatusCode code() const { return code_; }
