@@ -8,6 +8,7 @@
 #include "tepal/geometry.h"
 #include "tepal/hash.h"
 #include "tepal/memory.h"
+#include "tepal/parquet.h"
 #include "tepal/status.h"
 #include "tepal/targets.h"
 #include "tepal/version.h"
