@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <numbers>
 #include <string>
 #include <utility>
 
+#include "dispatch/sizing.h"
 #include "kernels/layout_traits.h"
 #include "tepal/fpr.h"
 
@@ -89,13 +89,8 @@ Status CheckRationalProbes(const Geometry& geometry, const SizeRules& rules) {
 
 // Rounds down to a size that the layout allows, but not below its smallest.
 uint64_t RoundBits(Layout layout, uint64_t num_bits, uint32_t num_probes) {
-  const SizeRules rules = RulesOf(layout);
-  uint64_t unit = rules.granule_bits;
-  if (layout == Layout::kPartitioned) unit *= num_probes;
-  // A block costs a comparison in each vector that may reach it: leave out those below 1/128 of the
-  // largest. At most 8 blocks remain, and less than 0.8% of the bits is given up.
-  if (layout == Layout::kVariable) unit = std::max(unit, std::bit_floor(num_bits) / 128);
-  return std::max(num_bits / unit * unit, std::max(unit, rules.min_bits));
+  const uint64_t unit = SizeUnitBits(layout, num_bits, num_probes);
+  return std::max(num_bits / unit * unit, std::max(unit, RulesOf(layout).min_bits));
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include "tepal/hash.h"
 #include "tepal/memory.h"
 #include "tepal/parquet.h"
+#include "tepal/planner.h"
+#include "tepal/profile.h"
 #include "tepal/status.h"
 #include "tepal/targets.h"
 #include "tepal/version.h"

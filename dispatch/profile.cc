@@ -1,0 +1,160 @@
+#include "tepal/profile.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "dispatch/capabilities.h"
+
+namespace tepal {
+namespace {
+
+constexpr size_t kMaxSizes = 64;
+constexpr size_t kMaxCurves = 256;
+constexpr double kMaxNs = 1e6;
+constexpr double kNoCurve = std::numeric_limits<double>::quiet_NaN();
+
+// A share of the keys makes one probe more or less; otherwise these run as their models do.
+Layout MeasuredAs(Layout layout) {
+  if (layout == Layout::kRational) return Layout::kStandard;
+  if (layout == Layout::kVariablePaper) return Layout::kVariable;
+  return layout;
+}
+
+double Probes(const Geometry& geometry) {
+  return geometry.rational_k > 0 ? geometry.rational_k : geometry.num_probes;
+}
+
+double Between(double x, double x0, double y0, double x1, double y1) {
+  return y0 + (y1 - y0) * (x - x0) / (x1 - x0);
+}
+
+// Linear in log(size), constant beyond the ends.
+double AtSize(const std::vector<uint64_t>& sizes, const std::vector<double>& ns, uint64_t bytes) {
+  const auto above = std::upper_bound(sizes.begin(), sizes.end(), bytes);
+  if (above == sizes.begin()) return ns.front();
+  if (above == sizes.end()) return ns.back();
+  const auto i = static_cast<size_t>(above - sizes.begin());
+  const auto log_of = [](uint64_t size) { return std::log2(static_cast<double>(size)); };
+  return Between(log_of(bytes), log_of(sizes[i - 1]), ns[i - 1], log_of(sizes[i]), ns[i]);
+}
+
+// Linear in the bits touched, and beyond the last curve along the line of the last two.
+double Time(const MachineProfile& profile, Layout layout, Operation operation, uint64_t bytes,
+            double touched) {
+  const TimeCurve* below = nullptr;  // the two curves around `touched`, or the last two
+  const TimeCurve* above = nullptr;
+  for (const TimeCurve& curve : profile.curves) {
+    if (curve.layout != MeasuredAs(layout) || curve.operation != operation) continue;
+    if (above != nullptr && above->bits_per_key_touched >= touched) break;
+    below = std::exchange(above, &curve);
+  }
+  if (above == nullptr) return kNoCurve;
+  const double above_ns = AtSize(profile.filter_bytes, above->ns, bytes);
+  if (below == nullptr) return above_ns;
+  const double below_ns = AtSize(profile.filter_bytes, below->ns, bytes);
+  const double ns = Between(touched, below->bits_per_key_touched, below_ns,
+                            above->bits_per_key_touched, above_ns);
+  return std::max(ns, std::min(below_ns, above_ns));  // noise may slope downwards
+}
+
+Status Wrong(const std::string& what) { return Status::InvalidArgument("profile: " + what); }
+
+std::string NameOf(const TimeCurve& curve) {
+  return "curve of " + std::string(LayoutName(curve.layout)) +
+         (curve.operation == Operation::kProbe ? ", probe, " : ", insert, ") +
+         std::to_string(curve.bits_per_key_touched) + " bits touched";
+}
+
+Status CheckCurve(const TimeCurve& curve, size_t num_sizes) {
+  if (LayoutName(curve.layout).empty()) return Wrong("a curve's layout is not one of Layout");
+  const double touched = curve.bits_per_key_touched;
+  if (!(touched > 0 && touched <= 64)) {
+    return Wrong(NameOf(curve) + ": must lie above 0 and be at most 64");
+  }
+  if (curve.ns.size() != num_sizes) {
+    return Wrong(NameOf(curve) + " has " + std::to_string(curve.ns.size()) +
+                 " times, but there are " + std::to_string(num_sizes) + " sizes in filter_bytes");
+  }
+  for (const double ns : curve.ns) {
+    if (!(ns > 0 && ns <= kMaxNs)) {
+      return Wrong(NameOf(curve) + " has a time of " + std::to_string(ns) +
+                   " ns; times lie above 0 and are at most 1000000");
+    }
+  }
+  return Status::Ok();
+}
+
+Status CheckSizes(const std::vector<uint64_t>& sizes) {
+  if (sizes.empty() || sizes.size() > kMaxSizes) {
+    return Wrong("filter_bytes has " + std::to_string(sizes.size()) +
+                 " sizes, but must have 1 to " + std::to_string(kMaxSizes));
+  }
+  if (sizes.front() == 0 || sizes.back() > kMaxBits / 8) {
+    return Wrong("filter_bytes must lie between 1 and " + std::to_string(kMaxBits / 8));
+  }
+  if (std::adjacent_find(sizes.begin(), sizes.end(), std::greater_equal<>()) != sizes.end()) {
+    return Wrong("filter_bytes must ascend");
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+double MeanBitsTouched(const Geometry& geometry, uint64_t num_keys, double hit_rate) {
+  const double probes = Probes(geometry);
+  if (IsBlocked(geometry.layout) || geometry.num_bits == 0) return probes;
+  // An absent key goes on to the next bit with the probability q that a bit is set:
+  // 1 + q + ... + q^(k-1).
+  const double q =
+      -std::expm1(-static_cast<double>(num_keys) * probes / static_cast<double>(geometry.num_bits));
+  const double absent = q < 1 ? (1 - std::pow(q, probes)) / (1 - q) : probes;
+  return hit_rate * probes + (1 - hit_rate) * absent;
+}
+
+double MachineProfile::ProbeNs(const Geometry& geometry, uint64_t num_keys, double hit_rate) const {
+  return Time(*this, geometry.layout, Operation::kProbe, geometry.num_bytes(),
+              MeanBitsTouched(geometry, num_keys, hit_rate));
+}
+
+double MachineProfile::InsertNs(const Geometry& geometry) const {
+  return Time(*this, geometry.layout, Operation::kInsert, geometry.num_bytes(), Probes(geometry));
+}
+
+Status MachineProfile::Validate() const {
+  if (Status status = CheckSizes(filter_bytes); !status.ok()) return status;
+  if (curves.size() > kMaxCurves)
+    return Wrong("more than " + std::to_string(kMaxCurves) + " curves");
+  for (const TimeCurve& curve : curves) {
+    if (Status status = CheckCurve(curve, filter_bytes.size()); !status.ok()) return status;
+  }
+  const auto key = [](const TimeCurve& curve) {
+    return std::tuple(curve.layout, curve.operation, curve.bits_per_key_touched);
+  };
+  for (size_t i = 1; i < curves.size(); ++i) {
+    if (key(curves[i - 1]) >= key(curves[i])) {
+      return Wrong(NameOf(curves[i]) +
+                   ": curves must be different, and ordered by layout, operation, bits touched");
+    }
+  }
+  for (const Layout layout :
+       {Layout::kStandard, Layout::kPartitioned, Layout::kVariable, Layout::kRegister,
+        Layout::kSplit256, Layout::kSplit512, Layout::kLine512}) {
+    for (const Operation operation : {Operation::kProbe, Operation::kInsert}) {
+      if (std::isnan(Time(*this, layout, operation, 1, 1))) {
+        return Wrong("no curve for " + std::string(LayoutName(layout)) +
+                     (operation == Operation::kProbe ? ", probe" : ", insert"));
+      }
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace tepal

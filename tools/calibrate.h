@@ -1,0 +1,75 @@
+// Measures what probes and inserts cost on this machine, for MakePlan.
+#ifndef TEPAL_TOOLS_CALIBRATE_H_
+#define TEPAL_TOOLS_CALIBRATE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tepal/filter.h"
+#include "tepal/profile.h"
+#include "tepal/status.h"
+
+namespace tepal::tools {
+
+struct CalibrateOptions {
+  double seconds = 40;  // about; the largest filters and slow targets may need a few more
+  uint64_t max_filter_bytes = uint64_t{384} << 20;  // twice as much memory is needed
+  // Called about ten times a second, from the same thread.
+  std::function<void(double share_done)> progress = {};
+};
+
+// Every layout at every cache level, on ActiveTarget(). The name of the profile is left to the
+// caller, who may Save() it at MachineProfile::DefaultPath(). One thread; other work on the machine
+// makes the result worse, but only if it goes on all the time: each number is the best of many
+// samples that are spread over the whole run.
+Result<MachineProfile> Calibrate(const CalibrateOptions& options = {});
+
+// Memory with bits that cost nothing to make: views of any size and layout over it behave as
+// filters that are half full (absent keys), or as ones that have all the keys (present keys).
+class ProbeArena {
+ public:
+  static Result<ProbeArena> Make(uint64_t max_filter_bytes);
+
+  Result<FilterView> HalfFull(const Geometry& geometry) const;
+  Result<FilterView> Full(const Geometry& geometry) const;
+  // Inserting into it leaves Full as it is.
+  Result<Filter> FullToInsert(const Geometry& geometry);
+
+ private:
+  ProbeArena(Filter half_full, Filter full);
+  Filter half_full_;
+  Filter full_;
+};
+
+// Random hashes that are handed out in batches, again and again: few enough for the caches if the
+// filter is in them, too many to touch the same lines again if it is not.
+class HashStream {
+ public:
+  static constexpr size_t kBatchKeys = 2048;
+
+  explicit HashStream(uint64_t seed);
+  explicit HashStream(std::vector<uint64_t> hashes);  // at least kBatchKeys
+
+  std::span<const uint64_t> Next(uint64_t filter_bytes);
+
+ private:
+  std::vector<uint64_t> hashes_;
+  size_t next_ = 0;
+};
+
+// The best of all samples of one operation.
+struct BestTime {
+  double ns_per_key = std::numeric_limits<double>::infinity();
+
+  // Takes two samples of about a millisecond each; `run_batch` works on kBatchKeys keys.
+  void Sample(const std::function<void()>& run_batch);
+};
+
+}  // namespace tepal::tools
+
+#endif  // TEPAL_TOOLS_CALIBRATE_H_
