@@ -165,9 +165,10 @@ Status CheckLength(const Geometry& geometry, std::span<const uint8_t> bytes) {
 Status CheckAlignment(std::span<const uint8_t> bytes) {
   const size_t excess = reinterpret_cast<uintptr_t>(bytes.data()) % kFilterAlignment;
   if (excess == 0) return Status::Ok();
-  return Status::InvalidArgument("the bytes start " + std::to_string(excess) +
-                                 " bytes behind a multiple of " + std::to_string(kFilterAlignment) +
-                                 ", but must start at one; Filter::FromBytes copies any");
+  return Status::InvalidArgument(
+      "the bytes start " + std::to_string(excess) + " bytes behind a multiple of " +
+      std::to_string(kFilterAlignment) +
+      ", but must start at one; a copy (Filter::FromBytes, Deserialize) always does");
 }
 
 }  // namespace

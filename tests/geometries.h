@@ -122,6 +122,13 @@ inline std::vector<GeometryCase> OracleGeometries() {
   return cases;
 }
 
+// Those of which every page may be touched.
+inline std::vector<GeometryCase> DenseGeometries() {
+  std::vector<GeometryCase> cases = OracleGeometries();
+  std::erase_if(cases, [](const GeometryCase& geometry_case) { return geometry_case.sparse; });
+  return cases;
+}
+
 }  // namespace tepal::testing
 
 #endif  // TEPAL_TESTS_GEOMETRIES_H_

@@ -109,7 +109,7 @@ bool DispatchMayInclude(std::string_view name) {
   if (IsHighway(name)) return name == "hwy/targets.h";
   return IsStd(name) || IsPublic(name) || IsKernelInterface(name) ||
          name.starts_with("dispatch/") || name.starts_with("sys/") ||
-         IsOneOf(name, "nlohmann/json.hpp", "unistd.h", "xxhash.h");
+         IsOneOf(name, "fcntl.h", "nlohmann/json.hpp", "unistd.h", "xxhash.h");
 }
 
 bool ToolsMayInclude(std::string_view name) { return !IsHighway(name) && !IsKernelPart(name); }

@@ -275,12 +275,6 @@ std::string OracleTestName(const ::testing::TestParamInfo<OracleParam>& info) {
   return TestName(std::get<0>(info.param) + "_" + std::get<1>(info.param).name);
 }
 
-std::vector<GeometryCase> DenseGeometries() {
-  std::vector<GeometryCase> cases = OracleGeometries();
-  std::erase_if(cases, [](const GeometryCase& geometry_case) { return geometry_case.sparse; });
-  return cases;
-}
-
 INSTANTIATE_TEST_SUITE_P(Targets, OracleTest,
                          ::testing::Combine(::testing::ValuesIn(AvailableTargets()),
                                             ::testing::ValuesIn(OracleGeometries())),

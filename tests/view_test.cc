@@ -96,12 +96,6 @@ INSTANTIATE_TEST_SUITE_P(Geometries, ViewTest, ::testing::ValuesIn(OracleGeometr
                          [](const auto& test) { return test.param.name; });
 
 // A copy would touch every page of a sparse filter.
-std::vector<GeometryCase> DenseGeometries() {
-  std::vector<GeometryCase> cases = OracleGeometries();
-  std::erase_if(cases, [](const GeometryCase& geometry_case) { return geometry_case.sparse; });
-  return cases;
-}
-
 INSTANTIATE_TEST_SUITE_P(Geometries, CopyTest, ::testing::ValuesIn(DenseGeometries()),
                          [](const auto& test) { return test.param.name; });
 

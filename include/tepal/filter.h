@@ -100,6 +100,10 @@ class FilterView : public ProbeCalls {
   // kFilterAlignment, or TEPAL_TARGET names no target that can run here.
   static Result<FilterView> Over(const Geometry& geometry, std::span<const uint8_t> bytes);
 
+  // The filter in a container (container.h), all of which is checked first. `container` must start
+  // at a multiple of kFilterAlignment.
+  static Result<FilterView> Open(std::span<const uint8_t> container);
+
  private:
   friend class Filter;
   FilterView(std::shared_ptr<const FilterCore> core, const uint8_t* bytes);

@@ -3,6 +3,7 @@
 #define TEPAL_TEPAL_H_
 
 #include "tepal/columns.h"
+#include "tepal/container.h"
 #include "tepal/filter.h"
 #include "tepal/fpr.h"
 #include "tepal/geometry.h"

@@ -1,0 +1,146 @@
+#include "dispatch/files.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <system_error>
+
+namespace tepal {
+namespace {
+
+// "cannot open /a/b: No such file or directory". Unlike strerror, safe with threads.
+Status SystemError(const std::string& action, const std::string& path, int error) {
+  return Status::IoError("cannot " + action + " " + path + ": " +
+                         std::generic_category().message(error));
+}
+
+Status NotRegular(const std::string& path) {
+  return Status::IoError(path + " is not a regular file");
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
+  Descriptor(Descriptor&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor() {
+    if (is_open()) close(descriptor_);
+  }
+
+  bool is_open() const { return descriptor_ >= 0; }
+  int get() const { return descriptor_; }
+
+  // For written files: some file systems report a failed write only now.
+  bool Close() { return close(std::exchange(descriptor_, -1)) == 0; }
+
+ private:
+  int descriptor_;
+};
+
+// A new file next to `path`, which it replaces in Commit(). Without that it disappears.
+class TemporaryFile {
+ public:
+  static Result<TemporaryFile> Beside(const std::string& path);
+
+  TemporaryFile(TemporaryFile&& other) noexcept
+      : descriptor_(std::move(other.descriptor_)), name_(std::exchange(other.name_, {})) {}
+  TemporaryFile& operator=(TemporaryFile&&) = delete;
+  ~TemporaryFile() {
+    if (!name_.empty()) unlink(name_.c_str());
+  }
+
+  Status Write(std::span<const uint8_t> bytes) { return WriteAll(descriptor_.get(), bytes, name_); }
+  Status Commit(const std::string& path);
+
+ private:
+  TemporaryFile(Descriptor descriptor, std::string name)
+      : descriptor_(std::move(descriptor)), name_(std::move(name)) {}
+
+  Descriptor descriptor_;
+  std::string name_;  // empty once the file has its final name
+};
+
+// mkstemp would do, were it not for its permissions, which ignore the umask.
+Result<TemporaryFile> TemporaryFile::Beside(const std::string& path) {
+  static std::atomic<uint64_t> next_number = 0;
+  for (;;) {
+    std::string name =
+        path + ".tmp-" + std::to_string(getpid()) + "-" + std::to_string(next_number++);
+    Descriptor file(open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (file.is_open()) return TemporaryFile(std::move(file), std::move(name));
+    if (errno != EEXIST) return SystemError("create", name, errno);
+  }
+}
+
+Status TemporaryFile::Commit(const std::string& path) {
+  if (fsync(descriptor_.get()) != 0) return SystemError("write", name_, errno);
+  if (!descriptor_.Close()) return SystemError("write", name_, errno);
+  if (std::rename(name_.c_str(), path.c_str()) != 0) return SystemError("replace", path, errno);
+  name_.clear();
+  return Status::Ok();
+}
+
+// Lets the new name survive a power failure. Best effort: a directory may be writable and not
+// readable, and without this the worst is that the old file comes back.
+void SyncDirectoryOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const Descriptor descriptor(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (descriptor.is_open()) static_cast<void>(fsync(descriptor.get()));
+}
+
+}  // namespace
+
+Result<MappedFile> MappedFile::Open(const std::string& path) {
+  // O_NONBLOCK: without it, opening a FIFO waits for somebody to write.
+  const Descriptor descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!descriptor.is_open()) return SystemError("open", path, errno);
+  struct stat info;
+  if (fstat(descriptor.get(), &info) != 0) return SystemError("read", path, errno);
+  if (!S_ISREG(info.st_mode)) return NotRegular(path);
+  const auto size = static_cast<size_t>(info.st_size);
+  if (size == 0) return MappedFile({});  // which mmap refuses
+  void* memory = mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor.get(), 0);
+  if (memory == MAP_FAILED) return SystemError("map", path, errno);
+  return MappedFile({static_cast<uint8_t*>(memory), size});
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
+}
+
+Status WriteAll(int descriptor, std::span<const uint8_t> bytes, const std::string& path) {
+  constexpr size_t kMaxBytes = size_t{1} << 30;  // Linux writes at most 2 GiB at once
+  while (!bytes.empty()) {
+    const ssize_t written = write(descriptor, bytes.data(), std::min(bytes.size(), kMaxBytes));
+    if (written >= 0) {
+      bytes = bytes.subspan(static_cast<size_t>(written));
+    } else if (errno != EINTR) {
+      return SystemError("write", path, errno);
+    }
+  }
+  return Status::Ok();
+}
+
+Status ReplaceFile(const std::string& path,
+                   std::initializer_list<std::span<const uint8_t>> pieces) {
+  struct stat old;
+  if (stat(path.c_str(), &old) == 0 && !S_ISREG(old.st_mode)) return NotRegular(path);
+  Result<TemporaryFile> file = TemporaryFile::Beside(path);
+  if (!file.ok()) return file.status();
+  for (const std::span<const uint8_t> piece : pieces) {
+    if (Status status = file->Write(piece); !status.ok()) return status;
+  }
+  if (Status status = file->Commit(path); !status.ok()) return status;
+  SyncDirectoryOf(path);
+  return Status::Ok();
+}
+
+}  // namespace tepal
