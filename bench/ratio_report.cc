@@ -58,7 +58,7 @@ double Median(std::vector<double> times) {
 int RunCases(int argc, char** argv, const std::vector<Case>& cases, Timings* timings) {
   // Defaults; the command line comes later and wins.
   std::vector<std::string> defaults = {"--benchmark_enable_random_interleaving=true",
-                                       "--benchmark_repetitions=15", "--benchmark_min_time=0.02"};
+                                       "--benchmark_repetitions=60", "--benchmark_min_time=0.005"};
   std::vector<char*> arguments = {argv[0]};
   for (std::string& flag : defaults) arguments.push_back(flag.data());
   arguments.insert(arguments.end(), argv + 1, argv + argc);

@@ -82,8 +82,7 @@ class Batch {
   size_t Probe(const uint8_t* filter, uint8_t* bitmap) const {
     size_t matches = 0;
     ForEachChunk(num_rows(), ChunkRows<Source>(validity_), [&](size_t begin, size_t count) {
-      ProbeChunk(filter, begin, count, bitmap + begin / 8);
-      matches += kernels_.result->count(bitmap + begin / 8, count);
+      matches += ProbeChunk(filter, begin, count, bitmap + begin / 8);
     });
     return matches;
   }
@@ -92,8 +91,7 @@ class Batch {
     size_t matches = 0;
     ForEachChunk(num_rows(), kChunkRows, [&](size_t begin, size_t count) {
       ChunkBitmap bitmap;
-      ProbeChunk(filter, begin, count, bitmap);
-      matches += kernels_.result->count(bitmap, count);
+      matches += ProbeChunk(filter, begin, count, bitmap);
     });
     return matches;
   }
@@ -127,12 +125,14 @@ class Batch {
  private:
   size_t num_rows() const { return source_.column.size(); }
 
-  // The bitmap of rows begin .. begin + count.
-  void ProbeChunk(const uint8_t* filter, size_t begin, size_t count, uint8_t* bitmap) const {
+  // The bitmap of rows begin .. begin + count; returns the number of matches.
+  size_t ProbeChunk(const uint8_t* filter, size_t begin, size_t count, uint8_t* bitmap) const {
     uint64_t hash_buffer[kChunkRows];
     const uint64_t* hashes = source_.Rows(begin, count, hash_buffer);
-    layout_kernels_.probe(shape_, filter, hashes, count, bitmap);
-    if (validity_.bits != nullptr) AndBits(validity_.bits, validity_.offset + begin, count, bitmap);
+    const size_t matches = layout_kernels_.probe(shape_, filter, hashes, count, bitmap);
+    if (validity_.bits == nullptr) return matches;
+    AndBits(validity_.bits, validity_.offset + begin, count, bitmap);
+    return kernels_.result->count(bitmap, count);
   }
 
   const KernelSet& kernels_;

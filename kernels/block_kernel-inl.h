@@ -73,6 +73,8 @@ class Split256Policy {
   }
 };
 
+// Each word has a half in either half of the line, at the same lane: the top bit of the product
+// says which one the key's bit lies in.
 class Split512Policy {
  public:
   static constexpr uint32_t kBlockBytes = Split512::kBlockBits / 8;
@@ -80,72 +82,42 @@ class Split512Policy {
   explicit Split512Policy(const FilterShape&) {}
 
   HWY_INLINE void Insert(const uint64_t* hash, uint8_t* block) const {
-    const hn::CappedTag<uint64_t, 4> d;
-    const hn::Rebind<uint32_t, decltype(d)> d32;
-    uint64_t* words = reinterpret_cast<uint64_t*>(block);
+    const Words32 d;
+    const auto none = hn::Zero(d);
+    uint32_t* first = reinterpret_cast<uint32_t*>(block);
+    uint32_t* second = first + Split512::kWordsPerBlock;
     for (size_t i = 0; i < Split512::kWordsPerBlock; i += hn::Lanes(d)) {
-      const auto product = hn::Mul(hn::Set(d32, LowHalf(hash)), hn::LoadU(d32, kSalts + i));
-      const auto bit = hn::PromoteTo(d, hn::ShiftRight<Split512::kBitShift>(product));
-      const auto mask = LittleEndian64(d, hn::Shl(hn::Set(d, 1), bit));
-      hn::StoreU(hn::Or(hn::LoadU(d, words + i), mask), d, words + i);
+      const auto product = Product(d, hash, i);
+      const auto bit = BitOfProduct<Split512::kBitShift>(d, product);
+      const auto in_first = IfTopBitThenElse(d, product, none, bit);
+      const auto in_second = IfTopBitThenElse(d, product, bit, none);
+      hn::StoreU(hn::Or(hn::LoadU(d, first + i), in_first), d, first + i);
+      hn::StoreU(hn::Or(hn::LoadU(d, second + i), in_second), d, second + i);
     }
   }
 
-#if TEPAL_HAVE_BLOCK_PACKS
-  // Packing makes one lane of 32 bits of each word: not zero if one of its halves is not.
   HWY_INLINE hn::Vec<Words32> Present(const uint64_t* hash, const uint8_t* block) const {
-    constexpr size_t kStep = 2 * hn::MaxLanes(Words64());
-    auto present = PresentWords(hash, block, 0);
-    for (size_t i = kStep; i < Split512::kWordsPerBlock; i += kStep) {
-      present = hn::Min(present, PresentWords(hash, block, i));
+    const Words32 d;
+    auto present = PresentWords(d, hash, block, 0);
+    for (size_t i = hn::Lanes(d); i < Split512::kWordsPerBlock; i += hn::Lanes(d)) {
+      present = hn::Min(present, PresentWords(d, hash, block, i));
     }
     return present;
   }
 
  private:
-  using Words64 = hn::CappedTag<uint64_t, 4>;
-
-  // As lanes of 64 bits, for a product whose upper half is zero.
-  static constexpr uint64_t kWideSalts[Split512::kWordsPerBlock] = {
-      kSalts[0], kSalts[1], kSalts[2], kSalts[3], kSalts[4], kSalts[5], kSalts[6], kSalts[7]};
-
-  static HWY_INLINE hn::Vec<Words32> PresentWords(const uint64_t* hash, const uint8_t* block,
-                                                  size_t first_word) {
-    const hn::Repartition<int32_t, Words64> di;
-    const size_t lanes = hn::Lanes(Words64());
-    return hn::BitCast(Words32(),
-                       PackTo16(hn::BitCast(di, MaskedWords(hash, block, first_word)),
-                                hn::BitCast(di, MaskedWords(hash, block, first_word + lanes))));
+  static HWY_INLINE hn::Vec<Words32> Product(Words32 d, const uint64_t* hash, size_t first_word) {
+    return hn::Mul(hn::Set(d, LowHalf(hash)), hn::LoadU(d, kSalts + first_word));
   }
 
-  static HWY_INLINE hn::Vec<Words64> MaskedWords(const uint64_t* hash, const uint8_t* block,
-                                                 size_t first_word) {
-    const Words64 d;
-    const hn::Repartition<uint32_t, Words64> d32;
-    const auto salts = hn::BitCast(d32, hn::LoadU(d, kWideSalts + first_word));
-    const auto product = hn::BitCast(d, hn::Mul(hn::Set(d32, LowHalf(hash)), salts));
-    const auto mask = hn::Shl(hn::Set(d, 1), hn::ShiftRight<Split512::kBitShift>(product));
-    const uint64_t* words = reinterpret_cast<const uint64_t*>(block);
-    return hn::And(LittleEndian64(d, mask), hn::LoadU(d, words + first_word));
+  static HWY_INLINE hn::Vec<Words32> PresentWords(Words32 d, const uint64_t* hash,
+                                                  const uint8_t* block, size_t first_word) {
+    const auto product = Product(d, hash, first_word);
+    const uint32_t* words = reinterpret_cast<const uint32_t*>(block) + first_word;
+    const auto half = IfTopBitThenElse(d, product, hn::LoadU(d, words + Split512::kWordsPerBlock),
+                                       hn::LoadU(d, words));
+    return hn::And(half, BitOfProduct<Split512::kBitShift>(d, product));
   }
-#else
-  // Tests the one half of each word that the key's bit lies in: the top bit of the product says
-  // which.
-  HWY_INLINE hn::Vec<Words32> Present(const uint64_t* hash, const uint8_t* block) const {
-    const Words32 d;
-    const uint32_t* halves = reinterpret_cast<const uint32_t*>(block);
-    auto present = hn::Set(d, 1u);
-    for (size_t i = 0; i < Split512::kWordsPerBlock; i += hn::Lanes(d)) {
-      const auto product = hn::Mul(hn::Set(d, LowHalf(hash)), hn::LoadU(d, kSalts + i));
-      hn::Vec<Words32> low;
-      hn::Vec<Words32> high;
-      hn::LoadInterleaved2(d, halves + 2 * i, low, high);
-      const auto half = IfTopBitThenElse(d, product, high, low);
-      present = hn::Min(present, hn::And(half, BitOfProduct<Split512::kBitShift>(d, product)));
-    }
-    return present;
-  }
-#endif
 };
 
 // kProbeLimit (8 or 16) is k rounded up, so that the loop has a fixed length.
@@ -238,7 +210,7 @@ class RegisterPolicy {
   }
 };
 
-constexpr int Log2(uint32_t power_of_two) {
+constexpr int Log2(uint64_t power_of_two) {
   return power_of_two == 1 ? 0 : 1 + Log2(power_of_two / 2);
 }
 
@@ -246,13 +218,41 @@ constexpr int Log2(uint32_t power_of_two) {
 // beside the vectors (0.65 to 0.67 ns a key) beats vector code that stores the offsets (0.75; AVX2,
 // Zen 3, 16 KiB), and a mask beats a second shift, which would compete with the multiplication.
 template <uint32_t kBlockBytes>
-HWY_INLINE size_t BlockOffset(uint64_t num_blocks, const uint64_t* hash) {
-  if constexpr (kBlockBytes <= 8) {  // the CPU multiplies by 8 when it adds up an address
-    return static_cast<size_t>(HighHalf(hash) * num_blocks >> 32) * kBlockBytes;
+class MultiplyHigh {
+ public:
+  explicit MultiplyHigh(uint64_t num_blocks) : num_blocks_(num_blocks) {}
+
+  HWY_INLINE size_t operator()(const uint64_t* hash) const {
+    if constexpr (kBlockBytes <= 8) {  // the CPU multiplies by 8 when it adds up an address
+      return static_cast<size_t>(HighHalf(hash) * num_blocks_ >> 32) * kBlockBytes;
+    }
+    constexpr uint64_t kBlockMask = ~uint64_t{kBlockBytes - 1};
+    return static_cast<size_t>(HighHalf(hash) * num_blocks_ >> (32 - Log2(kBlockBytes)) &
+                               kBlockMask);
   }
-  constexpr uint64_t kBlockMask = ~uint64_t{kBlockBytes - 1};
-  return static_cast<size_t>(HighHalf(hash) * num_blocks >> (32 - Log2(kBlockBytes)) & kBlockMask);
-}
+
+ private:
+  uint64_t num_blocks_;
+};
+
+// The same for filters of 2^c bytes, up to 4 GiB: the top c bits of the hash, which takes two
+// instructions instead of four (0.63 ns a key instead of 0.67; AVX2, Zen 3, 16 KiB, clang 14).
+template <uint32_t kBlockBytes>
+class TopBitsOffset {
+ public:
+  static bool Serves(uint64_t num_blocks) {
+    return (num_blocks & (num_blocks - 1)) == 0 && num_blocks <= (uint64_t{1} << 32) / kBlockBytes;
+  }
+
+  explicit TopBitsOffset(uint64_t num_blocks) : shift_(32 - Log2(kBlockBytes) - Log2(num_blocks)) {}
+
+  HWY_INLINE size_t operator()(const uint64_t* hash) const {
+    return HighHalf(hash) >> shift_ & ~(kBlockBytes - 1);
+  }
+
+ private:
+  int shift_;
+};
 
 #if TEPAL_HAVE_BLOCK_PACKS
 
@@ -319,25 +319,23 @@ HWY_INLINE uint8_t TestUnit(const RegisterPolicy<kProbes>& policy, const uint64_
 
 // Calls touch(i, block) for each whole unit of keys; block(j) is where the block of key i + j
 // starts.
-template <uint32_t kBlockBytes, class Byte, class Touch>
-HWY_INLINE void ForEachUnit(uint64_t num_blocks, Byte* filter, const uint64_t* hashes,
+template <class OffsetOf, class Byte, class Touch>
+HWY_INLINE void ForEachUnit(const OffsetOf& offset_of, Byte* filter, const uint64_t* hashes,
                             size_t num_keys, const Touch& touch) {
   for (size_t i = 0; i + kUnit <= num_keys; i += kUnit) {
-    touch(i, [=](size_t j) TEPAL_LAMBDA {
-      return filter + BlockOffset<kBlockBytes>(num_blocks, hashes + i + j);
-    });
+    touch(i, [=](size_t j) TEPAL_LAMBDA { return filter + offset_of(hashes + i + j); });
   }
 }
 
 // The same for filters in memory: whoever takes a block also asks for the block of the key
 // kPrefetchKeys later. Offsets wait in a ring; computing them twice costs 0.08 ns (4 MiB, Zen 4).
-template <uint32_t kBlockBytes, class Byte, class Touch>
-HWY_INLINE void ForEachUnitPrefetched(uint64_t num_blocks, Byte* filter, const uint64_t* hashes,
-                                      size_t num_keys, const Touch& touch) {
+template <class OffsetOf, class Byte, class Touch>
+HWY_INLINE void ForEachUnitPrefetched(const OffsetOf& offset_of, Byte* filter,
+                                      const uint64_t* hashes, size_t num_keys, const Touch& touch) {
   constexpr size_t kPrefetchKeys = 4 * kUnit;
   size_t ring[kPrefetchKeys];
   const auto request = [&](size_t i) TEPAL_LAMBDA {
-    const size_t offset = BlockOffset<kBlockBytes>(num_blocks, hashes + i);
+    const size_t offset = offset_of(hashes + i);
     PrefetchBlock(filter + offset);
     ring[i % kPrefetchKeys] = offset;
   };
@@ -356,13 +354,17 @@ HWY_INLINE void ForEachUnitPrefetched(uint64_t num_blocks, Byte* filter, const u
   }
 }
 
+// Calls touch(i, block) for each whole unit of keys, in the way that suits the filter.
 template <uint32_t kBlockBytes, class Byte, class Touch>
 HWY_INLINE void ForEachUnit(const FilterShape& shape, Byte* filter, const uint64_t* hashes,
                             size_t num_keys, const Touch& touch) {
+  const MultiplyHigh<kBlockBytes> offset_of(shape.num_blocks);
   if (shape.prefetch) {
-    ForEachUnitPrefetched<kBlockBytes>(shape.num_blocks, filter, hashes, num_keys, touch);
+    ForEachUnitPrefetched(offset_of, filter, hashes, num_keys, touch);
+  } else if (TopBitsOffset<kBlockBytes>::Serves(shape.num_blocks)) {
+    ForEachUnit(TopBitsOffset<kBlockBytes>(shape.num_blocks), filter, hashes, num_keys, touch);
   } else {
-    ForEachUnit<kBlockBytes>(shape.num_blocks, filter, hashes, num_keys, touch);
+    ForEachUnit(offset_of, filter, hashes, num_keys, touch);
   }
 }
 
@@ -376,29 +378,34 @@ void InsertColumn(const FilterShape& shape, const uint64_t* hashes, size_t num_k
                              for (size_t j = 0; j < kUnit; ++j)
                                policy.Insert(hashes + i + j, block(j));
                            });
+  const MultiplyHigh<kBlockBytes> offset_of(shape.num_blocks);
   for (size_t i = num_keys / kUnit * kUnit; i < num_keys; ++i) {
-    policy.Insert(hashes + i, filter + BlockOffset<kBlockBytes>(shape.num_blocks, hashes + i));
+    policy.Insert(hashes + i, filter + offset_of(hashes + i));
   }
 }
 
 template <class Policy>
-void ProbeColumn(const FilterShape& shape, const uint8_t* filter, const uint64_t* hashes,
-                 size_t num_keys, uint8_t* bitmap) {
+size_t ProbeColumn(const FilterShape& shape, const uint8_t* filter, const uint64_t* hashes,
+                   size_t num_keys, uint8_t* bitmap) {
   constexpr uint32_t kBlockBytes = Policy::kBlockBytes;
   const Policy policy(shape);
+  size_t matches = 0;
   ForEachUnit<kBlockBytes>(shape, filter, hashes, num_keys,
                            [&](size_t i, const auto& block) TEPAL_LAMBDA {
-                             bitmap[i / kUnit] = TestUnit(policy, hashes + i, block);
+                             const uint8_t present = TestUnit(policy, hashes + i, block);
+                             bitmap[i / kUnit] = present;
+                             matches += hwy::PopCount(present);
                            });
   const size_t num_tail = num_keys % kUnit;
-  if (num_tail == 0) return;
+  if (num_tail == 0) return matches;
   uint64_t tail[kUnit] = {};  // any hash will do for the rest: each has a block
   memcpy(tail, hashes + num_keys - num_tail, num_tail * sizeof(uint64_t));
-  const uint64_t num_blocks = shape.num_blocks;
-  const uint8_t present = TestUnit(policy, tail, [&](size_t i) TEPAL_LAMBDA {
-    return filter + BlockOffset<kBlockBytes>(num_blocks, tail + i);
-  });
-  bitmap[num_keys / kUnit] = static_cast<uint8_t>(present & ((1u << num_tail) - 1));
+  const MultiplyHigh<kBlockBytes> offset_of(shape.num_blocks);
+  const uint8_t in_tail =
+      TestUnit(policy, tail, [&](size_t i) TEPAL_LAMBDA { return filter + offset_of(tail + i); });
+  const auto present = static_cast<uint8_t>(in_tail & ((1u << num_tail) - 1));
+  bitmap[num_keys / kUnit] = present;
+  return matches + hwy::PopCount(present);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -22,7 +22,7 @@ constexpr LayoutKernels KernelsOf() {
 // Layouts whose policy depends on k: calls run(policy) with the right one.
 struct RegisterPolicies {
   template <class Run>
-  static void With(const FilterShape& shape, const Run& run) {
+  static auto With(const FilterShape& shape, const Run& run) {
     switch (shape.num_probes) {
       case 3:
         return run(RegisterPolicy<3>(shape));
@@ -38,7 +38,7 @@ struct RegisterPolicies {
 
 struct Line512Policies {
   template <class Run>
-  static void With(const FilterShape& shape, const Run& run) {
+  static auto With(const FilterShape& shape, const Run& run) {
     if (shape.num_probes <= 8) return run(Line512Policy<8>(shape));
     return run(Line512Policy<16>(shape));
   }
@@ -53,10 +53,10 @@ void InsertByProbes(const FilterShape& shape, const uint64_t* hashes, size_t num
 }
 
 template <class Policies>
-void ProbeByProbes(const FilterShape& shape, const uint8_t* filter, const uint64_t* hashes,
-                   size_t num_keys, uint8_t* bitmap) {
-  Policies::With(shape, [&](const auto& policy) {
-    ProbeColumn<std::decay_t<decltype(policy)>>(shape, filter, hashes, num_keys, bitmap);
+size_t ProbeByProbes(const FilterShape& shape, const uint8_t* filter, const uint64_t* hashes,
+                     size_t num_keys, uint8_t* bitmap) {
+  return Policies::With(shape, [&](const auto& policy) {
+    return ProbeColumn<std::decay_t<decltype(policy)>>(shape, filter, hashes, num_keys, bitmap);
   });
 }
 

@@ -254,17 +254,22 @@ HWY_INLINE void PrefetchBlock(const uint8_t* address) {
 #endif
 }
 
-// Eight bytes of 0 or 1 become the bits of one byte, the first one lowest.
-HWY_INLINE uint8_t JoinFlags(const uint8_t* flags) {
+// The first byte becomes the lowest.
+HWY_INLINE uint64_t LoadLittleEndian64(const uint8_t* bytes) {
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-  unsigned bits = 0;
-  for (unsigned i = 0; i < 8; ++i) bits |= unsigned{flags[i]} << i;
-  return static_cast<uint8_t>(bits);
+  uint64_t word = 0;
+  for (size_t i = 0; i < 8; ++i) word |= uint64_t{bytes[i]} << (8 * i);
 #else
   uint64_t word;
-  memcpy(&word, flags, sizeof(word));
-  return static_cast<uint8_t>(word * 0x0102040810204080u >> 56);  // each flag lands in another bit
+  memcpy(&word, bytes, sizeof(word));
 #endif
+  return word;
+}
+
+// Eight bytes of 0 or 1 become the bits of one byte, the first one lowest.
+HWY_INLINE uint8_t JoinFlags(const uint8_t* flags) {
+  return static_cast<uint8_t>(LoadLittleEndian64(flags) * 0x0102040810204080u >>
+                              56);  // each flag lands in another bit
 }
 
 // The lanes of a mask as the low bits of an integer. StoreMaskBits may write 8 bytes whatever the
@@ -273,13 +278,7 @@ template <class D, class M = hn::Mask<D>>
 HWY_INLINE uint64_t MaskToBits(D d, M mask) {
   uint8_t bytes[HWY_MAX(8, (hn::MaxLanes(D()) + 7) / 8)] = {};
   hn::StoreMaskBits(d, mask, bytes);
-  uint64_t bits = 0;
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-  for (size_t i = 0; i < 8; ++i) bits |= uint64_t{bytes[i]} << (8 * i);
-#else
-  memcpy(&bits, bytes, sizeof(bits));
-#endif
-  return bits;
+  return LoadLittleEndian64(bytes);
 }
 
 // The top bit of each 64-bit lane.

@@ -68,9 +68,9 @@ struct HashKernels {
 using InsertFunction = void (*)(const FilterShape& shape, const uint64_t* hashes, size_t num_keys,
                                 uint8_t* filter);
 // Bit i of `bitmap` says whether key i may be in the filter. Writes (num_keys + 7) / 8 bytes,
-// unused bits zero.
-using ProbeFunction = void (*)(const FilterShape& shape, const uint8_t* filter,
-                               const uint64_t* hashes, size_t num_keys, uint8_t* bitmap);
+// unused bits zero, and returns the number of bits set.
+using ProbeFunction = size_t (*)(const FilterShape& shape, const uint8_t* filter,
+                                 const uint64_t* hashes, size_t num_keys, uint8_t* bitmap);
 
 struct LayoutKernels {
   InsertFunction insert;

@@ -261,8 +261,8 @@ HWY_INLINE void WriteSurvivors(const LaneState& state, size_t chunk_keys, uint8_
 }
 
 template <bool kUseMasks, bool kPrefetch>
-HWY_INLINE void ProbeChunk(const SlotTable& table, const uint8_t* filter, const uint64_t* hashes,
-                           size_t count, uint8_t* bitmap) {
+HWY_INLINE size_t ProbeChunk(const SlotTable& table, const uint8_t* filter, const uint64_t* hashes,
+                             size_t count, uint8_t* bitmap) {
   LaneState state;
   RunFirstStage<kUseMasks, kPrefetch>(table, filter, hashes, count, state);
   for (size_t i = 1; i < table.num_slots && state.count != 0; ++i) {
@@ -273,6 +273,7 @@ HWY_INLINE void ProbeChunk(const SlotTable& table, const uint8_t* filter, const 
     }
   }
   WriteSurvivors(state, count, bitmap);
+  return state.count;
 }
 
 // Writes the positions of one slot for all keys that make the probe; returns how many.
@@ -336,11 +337,14 @@ HWY_INLINE void ForEachLaneChunk(size_t num_keys, const Run& run) {
 }
 
 template <bool kUseMasks, bool kPrefetch>
-void ProbeLanes(const SlotTable& table, const uint8_t* filter, const uint64_t* hashes,
-                size_t num_keys, uint8_t* bitmap) {
+size_t ProbeLanes(const SlotTable& table, const uint8_t* filter, const uint64_t* hashes,
+                  size_t num_keys, uint8_t* bitmap) {
+  size_t matches = 0;
   ForEachLaneChunk(num_keys, [&](size_t begin, size_t count) TEPAL_LAMBDA {
-    ProbeChunk<kUseMasks, kPrefetch>(table, filter, hashes + begin, count, bitmap + begin / 8);
+    matches +=
+        ProbeChunk<kUseMasks, kPrefetch>(table, filter, hashes + begin, count, bitmap + begin / 8);
   });
+  return matches;
 }
 
 template <bool kUseMasks, bool kPrefetch>

@@ -21,13 +21,13 @@ void InsertScattered(const FilterShape& shape, const uint64_t* hashes, size_t nu
   insert(table, hashes, num_keys, filter);
 }
 
-void ProbeScattered(const FilterShape& shape, const uint8_t* filter, const uint64_t* hashes,
-                    size_t num_keys, uint8_t* bitmap) {
+size_t ProbeScattered(const FilterShape& shape, const uint8_t* filter, const uint64_t* hashes,
+                      size_t num_keys, uint8_t* bitmap) {
   const SlotTable& table = *shape.table;
   const auto probe = table.use_masks
                          ? (shape.prefetch ? ProbeLanes<true, true> : ProbeLanes<true, false>)
                          : (shape.prefetch ? ProbeLanes<false, true> : ProbeLanes<false, false>);
-  probe(table, filter, hashes, num_keys, bitmap);
+  return probe(table, filter, hashes, num_keys, bitmap);
 }
 
 const LaneKernels* GetLaneKernels() {

@@ -30,11 +30,22 @@ uint64_t SaltedBit(uint64_t hash, size_t i, uint64_t range) {
 }
 
 // One bit in each of 8 words.
-std::vector<uint64_t> SplitPositions(const Geometry& geometry, uint64_t hash, uint64_t word_bits) {
-  const uint64_t start = BlockStart(geometry.num_bits, 8 * word_bits, hash);
+std::vector<uint64_t> Split256Positions(const Geometry& geometry, uint64_t hash) {
+  const uint64_t start = BlockStart(geometry.num_bits, 256, hash);
   std::vector<uint64_t> positions;
   for (size_t i = 0; i < 8; ++i) {
-    positions.push_back(start + i * word_bits + SaltedBit(hash, i, word_bits));
+    positions.push_back(start + i * 32 + SaltedBit(hash, i, 32));
+  }
+  return positions;
+}
+
+// One bit in each of 8 words, each of which has 32 bits in either half of the line.
+std::vector<uint64_t> Split512Positions(const Geometry& geometry, uint64_t hash) {
+  const uint64_t start = BlockStart(geometry.num_bits, 512, hash);
+  std::vector<uint64_t> positions;
+  for (size_t i = 0; i < 8; ++i) {
+    const uint64_t bit = SaltedBit(hash, i, 64);
+    positions.push_back(start + bit / 32 * 256 + i * 32 + bit % 32);
   }
   return positions;
 }
@@ -166,9 +177,9 @@ std::vector<uint64_t> Positions(const Geometry& geometry, uint64_t hash) {
     case Layout::kRegister:
       return LinePositions(geometry, hash, 64);
     case Layout::kSplit256:
-      return SplitPositions(geometry, hash, 32);
+      return Split256Positions(geometry, hash);
     case Layout::kSplit512:
-      return SplitPositions(geometry, hash, 64);
+      return Split512Positions(geometry, hash);
     case Layout::kLine512:
       return LinePositions(geometry, hash, 512);
   }

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "hwy/highway.h"
+#include "kernels/hwy_compat-inl.h"
 #include "kernels/select_table.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -64,26 +65,48 @@ struct SelectedRows {
 // (Highway's CompressBitsStore with g++ 12 copies its 1 KiB table to the stack for each vector: 3.6
 // ns a key.)
 template <class Source>
+HWY_INLINE size_t SelectByTable(uint8_t byte, size_t i, const Source& source, uint32_t* rows) {
+  const hn::CappedTag<uint32_t, 8> d;
+  const hn::Rebind<uint8_t, decltype(d)> d8;
+  const uint8_t* set_bits = kSelectTable.set_bits[byte];
+  for (size_t part = 0; part < 8; part += hn::Lanes(d)) {
+    const auto index = hn::PromoteTo(d, hn::LoadU(d8, set_bits + part));
+    hn::StoreU(source.Get(d, i, index), d, rows + part);
+  }
+  return hwy::PopCount(uint64_t{byte});
+}
+
+// One row after the other.
+template <class Source>
+HWY_INLINE size_t SelectByBit(uint64_t bits, size_t i, const Source& source, uint32_t* rows) {
+  size_t count = 0;
+  for (; bits != 0; bits &= bits - 1) {
+    rows[count++] = source.Get(i + hwy::Num0BitsBelowLS1Bit_Nonzero64(bits));
+  }
+  return count;
+}
+
+// Few of 64 rows are faster one by one, for one mispredicted branch: 0.03 ns a key against 0.17 for
+// the table where 0.5% match (AVX2, Zen 3).
+template <class Source>
 HWY_INLINE size_t SelectMatches(const uint8_t* bitmap, size_t num_rows, const Source source,
                                 uint32_t* rows) {
-  constexpr size_t kGroup = 8;
-  const hn::CappedTag<uint32_t, kGroup> d;
-  const hn::Rebind<uint8_t, decltype(d)> d8;
+  constexpr size_t kFew = 8;
   size_t count = 0;
   size_t i = 0;
-  for (; i + kGroup <= num_rows; i += kGroup) {
-    const uint8_t byte = bitmap[i / kGroup];
-    const uint8_t* set_bits = kSelectTable.set_bits[byte];
-    const size_t kept = hwy::PopCount(uint64_t{byte});
-    for (size_t part = 0; part < kGroup; part += hn::Lanes(d)) {
-      const auto index = hn::PromoteTo(d, hn::LoadU(d8, set_bits + part));
-      hn::StoreU(source.Get(d, i, index), d, rows + count + part);
+  for (; i + 64 <= num_rows; i += 64) {
+    const uint64_t bits = LoadLittleEndian64(bitmap + i / 8);
+    if (hwy::PopCount(bits) <= kFew) {
+      count += SelectByBit(bits, i, source, rows + count);
+      continue;
     }
-    count += kept;
+    for (size_t j = i; j < i + 64; j += 8) {
+      count += SelectByTable(bitmap[j / 8], j, source, rows + count);
+    }
   }
-  for (; i < num_rows; ++i) {
-    const uint32_t row = source.Get(i);
-    if (bitmap[i / kGroup] >> (i % kGroup) & 1) rows[count++] = row;
+  for (; i < num_rows; i += 8) {
+    const unsigned in_use = num_rows - i < 8 ? (1u << (num_rows - i)) - 1 : 0xFFu;
+    count += SelectByBit(bitmap[i / 8] & in_use, i, source, rows + count);
   }
   return count;
 }
