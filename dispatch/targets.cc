@@ -25,7 +25,7 @@ void ForEachTarget(int64_t mask, const Visit& visit) {
 class KernelSets {
  public:
   KernelSets() {
-    const int64_t runnable = hwy::SupportedTargets() | HWY_SCALAR | HWY_EMU128;
+    const int64_t runnable = HWY_SUPPORTED_TARGETS | HWY_SCALAR | HWY_EMU128;
     ForEachTarget(CompiledTargetMask() & runnable, [this](int64_t target) {
       sets_[count_++] = {target, &HashKernelsFor(target), &BlockKernelsFor(target),
                          &LaneKernelsFor(target), &ResultKernelsFor(target)};

@@ -116,7 +116,7 @@ class Oracle {
     if (geometry_case.sparse) return 300;
     const Geometry& geometry = geometry_case.geometry;
     const uint64_t half_full = geometry.num_bits * 69 / 100 / std::max(geometry.num_probes, 1u);
-    return std::clamp<size_t>(half_full, 1, 100'000);
+    return std::clamp<size_t>(half_full, 1, kQuickTests ? 10'000 : 100'000);
   }
 
   Probes MakeProbes(unsigned hit_percent) const {

@@ -19,6 +19,14 @@
 
 namespace tepal::testing {
 
+// Under an emulator, which is ten to a hundred times slower, tests take fewer sizes and keys. All
+// of them run, and on every target.
+#ifdef TEPAL_QUICK_TESTS
+inline constexpr bool kQuickTests = true;
+#else
+inline constexpr bool kQuickTests = false;
+#endif
+
 // Runs a scope on one target, and fails the test if that target is not the one in force.
 class ScopedTarget {
  public:
