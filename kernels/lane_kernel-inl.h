@@ -145,16 +145,40 @@ HWY_INLINE uint64_t TestPositions(Lanes64 d, const uint8_t* filter, V64 position
   return TopBits(d, hn::Shl(words, hn::AndNot(positions, hn::Set(d, 63))));
 }
 
-// For filters in memory: computes the positions of all keys first and asks for their cache lines.
-template <class PositionOf>
-HWY_INLINE void PrefetchPositions(const PositionOf& position_of, const uint8_t* filter,
-                                  size_t count, LaneState& state) {
-  const Lanes64 d;
-  for (size_t i = 0; i < count; i += hn::Lanes(d)) {
-    hn::Store(position_of(i), d, state.position + i);
-    for (size_t j = i; j < i + hn::Lanes(d); ++j) PrefetchBlock(filter + state.position[j] / 8);
+// The positions of `count` keys, a vector at a time and in order, from position_of(i). kPrefetch,
+// for filters in memory: also asks for the cache lines of the keys kPrefetchKeys later. Asking for
+// all lines of a stage first takes 1.15 times as long where no key matches and 1.25 times where all
+// do (standard, 64 MiB, Zen 3), since memory idles while they are tested.
+template <bool kPrefetch, class PositionOf>
+class PositionQueue {
+ public:
+  HWY_INLINE PositionQueue(const PositionOf& position_of, const uint8_t* filter, size_t count,
+                           uint64_t* positions)
+      : position_of_(position_of), filter_(filter), count_(count), positions_(positions) {
+    if constexpr (!kPrefetch) return;
+    for (size_t i = 0; i < HWY_MIN(kPrefetchKeys, count); i += hn::Lanes(Lanes64())) Request(i);
   }
-}
+
+  HWY_INLINE V64 Take(size_t i) const {
+    if constexpr (!kPrefetch) return position_of_(i);
+    if (i + kPrefetchKeys < count_) Request(i + kPrefetchKeys);
+    return hn::Load(Lanes64(), positions_ + i);
+  }
+
+ private:
+  static constexpr size_t kPrefetchKeys = 64;
+
+  HWY_INLINE void Request(size_t i) const {
+    const Lanes64 d;
+    hn::Store(position_of_(i), d, positions_ + i);
+    for (size_t j = i; j < i + hn::Lanes(d); ++j) PrefetchBlock(filter_ + positions_[j] / 8);
+  }
+
+  const PositionOf& position_of_;
+  const uint8_t* filter_;
+  size_t count_;
+  uint64_t* positions_;
+};
 
 // Calls visit(i, lanes_in_use) for each vector of `count` keys. All but the last are full, which
 // saves the compiler the question in the loop.
@@ -206,16 +230,14 @@ HWY_INLINE void RunFirstStage(const SlotTable& table, const uint8_t* filter, con
   const auto h2_of = [&](V64 h) TEPAL_LAMBDA { return needs_h2 ? SecondHash(d, h) : hn::Zero(d); };
   const auto position_of = [&](V64 h) TEPAL_LAMBDA { return positions(d, h, h2_of(h)); };
   const HashReader read(hashes, count);
-  if constexpr (kPrefetch) {
-    PrefetchPositions([&](size_t i) TEPAL_LAMBDA { return position_of(read(d, i)); }, filter, count,
-                      state);
-  }
+  const auto position_at = [&](size_t i) TEPAL_LAMBDA { return position_of(read(d, i)); };
+  const PositionQueue<kPrefetch, decltype(position_at)> queue(position_at, filter, count,
+                                                              state.position);
   V64 row = hn::Iota(d, 0);
   size_t kept = 0;
   ForEachVector(count, [&](size_t i, uint64_t in_use) TEPAL_LAMBDA {
     const V64 h = read(d, i);
-    const V64 position = kPrefetch ? hn::Load(d, state.position + i) : position_of(h);
-    uint64_t passed = TestPositions(d, filter, position);
+    uint64_t passed = TestPositions(d, filter, queue.Take(i));
     if (needs_h2) passed |= InactiveLanes(d, h2_of(h), slot);
     const Compressor<Lanes64> compressor(d, passed & in_use);
     compressor.Store(hn::Or(hn::AndNot(hn::Set(d, kRowMask), h), row), state.g + kept);
@@ -237,13 +259,13 @@ HWY_INLINE void RunStage(const SlotTable& table, size_t index, const uint8_t* fi
   const auto position_of = [&](size_t i) TEPAL_LAMBDA {
     return positions(d, hn::Load(d, state.g + i), hn::Load(d, state.step + i));
   };
-  if constexpr (kPrefetch) PrefetchPositions(position_of, filter, state.count, state);
+  const PositionQueue<kPrefetch, decltype(position_of)> queue(position_of, filter, state.count,
+                                                              state.position);
   const Stepper stepper(table, index + 1);
   size_t kept = 0;
   ForEachVector(state.count, [&](size_t i, uint64_t in_use) TEPAL_LAMBDA {
     const V64 step = hn::Load(d, state.step + i);
-    const V64 position = kPrefetch ? hn::Load(d, state.position + i) : position_of(i);
-    uint64_t passed = TestPositions(d, filter, position);
+    uint64_t passed = TestPositions(d, filter, queue.Take(i));
     if constexpr (!kAllActive) passed |= InactiveLanes(d, step, slot);
     const Compressor<Lanes64> compressor(d, passed & in_use);
     compressor.Store(stepper.Next(d, hn::Load(d, state.g + i), step), state.g + kept);
