@@ -1,4 +1,5 @@
-// Bloom filters of Parquet files: bytes, sizes, hashes, and floats.
+// Bloom filters of Parquet files: bytes, sizes, hashes, and floats. parquet_interop.cc asks other
+// engines.
 #include "tepal/parquet.h"
 
 #include <sys/mman.h>
@@ -77,13 +78,13 @@ TEST(ParquetTest, HeadersAreThoseOfOtherWriters) {
 }
 
 TEST(ParquetTest, AnyNumberOfBlocksIsReadAsItWasWritten) {
-  for (const size_t num_blocks : {1, 2, 3, 5, 7, 8, 31, 64, 100, 1000, 1024}) {
+  for (const size_t num_blocks : {1u, 2u, 3u, 5u, 7u, 8u, 31u, 64u, 100u, 1000u, 1024u}) {
     const Filter filter = SomeFilter(num_blocks);
     const Bytes written = Write(filter).value();
     const Header header = ReadHeader(written).value();
     EXPECT_EQ(header.bitset_bytes, num_blocks * kBlockBytes);
     EXPECT_EQ(header.total_bytes(), written.size());
-    for (const size_t offset : {0, 1, 7, 33}) {  // nothing is aligned in a file
+    for (const size_t offset : {0u, 1u, 7u, 33u}) {  // nothing is aligned in a file
       Bytes shifted = Join({Bytes(offset, 0xEE), written});
       const Filter read = ReadExactly(std::span(shifted).subspan(offset)).value();
       EXPECT_EQ(read.geometry(), filter.geometry());
@@ -317,7 +318,7 @@ TEST(ParquetTest, FiltersWhoseSizeIsNoInt32AreNotWritten) {
 // ---- Sizes
 
 TEST(ParquetTest, SizesArePowersOfTwoUnlessAskedOtherwise) {
-  for (const uint64_t num_keys : {0, 1, 10, 1000, 123'456, 1'000'000}) {
+  for (const uint64_t num_keys : {0u, 1u, 10u, 1000u, 123'456u, 1'000'000u}) {
     for (const double max_fpr : {0.1, 0.01, 0.001}) {
       const Geometry pow2 = GeometryFor(num_keys, max_fpr).value();
       const Geometry any = GeometryFor(num_keys, max_fpr, BlockCount::kAny).value();
@@ -374,7 +375,7 @@ using ParquetHashTest = testing::TargetTest;
 template <typename T>
 void ExpectPlainHashes() {
   using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-  for (const size_t count : {0, 1, 7, 1023, 1024, 1025, 2600}) {
+  for (const size_t count : {0u, 1u, 7u, 1023u, 1024u, 1025u, 2600u}) {
     std::vector<T> values;
     for (const Bits bits : RandomValues<Bits>(count, count))
       values.push_back(std::bit_cast<T>(bits));
@@ -406,7 +407,7 @@ TEST_P(ParquetHashTest, BytesAreHashedWithoutTheirLength) {
 }
 
 TEST_P(ParquetHashTest, FixedColumnsAreCutIntoTheirWidth) {
-  for (const size_t width : {0, 1, 2, 4, 8, 12, 16, 33}) {
+  for (const size_t width : {0u, 1u, 2u, 4u, 8u, 12u, 16u, 33u}) {
     const Bytes data = RandomValues<uint8_t>(width, 100 * width);
     std::vector<uint64_t> hashes(100);
     HashValues(FixedColumn{data.data(), width, 100}, hashes.data());
@@ -479,7 +480,7 @@ TYPED_TEST(ParquetFloatTest, ColumnsAreProbedAsSingleValues) {
   const TypeParam kinds[] = {0, -TypeParam{0}, this->kNan, 1, 2, -1, -this->kNan, 3};
   for (const bool has_zero : {false, true}) {
     const Filter filter = this->FilterOf({has_zero ? -TypeParam{0} : TypeParam{7}, 1});
-    for (const size_t count : {0, 1, 9, 1024, 1025, 3000}) {
+    for (const size_t count : {0u, 1u, 9u, 1024u, 1025u, 3000u}) {
       std::vector<TypeParam> values;
       std::vector<bool> valid;
       for (const uint64_t random : RandomValues(count, count)) {

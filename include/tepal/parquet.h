@@ -1,5 +1,5 @@
 // Bloom filters of Apache Parquet files: the bytes at a column chunk's bloom_filter_offset, and the
-// hashes of values of Parquet's physical types.
+// hashes of values of Parquet's physical types. docs/parquet.md is the guide.
 //
 // Such a filter is a Filter of layout kSplit256 with XXH64 and seed 0; everything else that Filter
 // and FilterView can do works with it.
@@ -27,8 +27,8 @@ inline constexpr size_t kBlockBytes = 32;
 inline constexpr size_t kMaxBitsetBytes = (size_t{1} << 31) - kBlockBytes;
 
 enum class BlockCount {
-  kPowerOfTwo,  // what most engines write
-  kAny,  // up to half the size; the specification allows it, and engines that follow it read it
+  kPowerOfTwo,  // read by everybody
+  kAny,         // up to half the size; allowed, but not every engine reads it (docs/parquet.md)
 };
 
 // The geometry of a bitset of this many bytes: a multiple of kBlockBytes, at most kMaxBitsetBytes.

@@ -1,0 +1,37 @@
+# Each block of README.md and docs/*.md that follows a line "<!-- test: NAME -->" is a program that must compile and exit
+# with 0.
+set(marker "<!-- test: ([a-z_]+) -->\n")
+set(opening "```cpp\n")
+set(closing "\n```\n")
+
+# The program in front of `text`, which must begin with a block of C++.
+function(tepal_doc_test document name text)
+  string(FIND "${text}" "${opening}" begin)
+  string(FIND "${text}" "${closing}" end)
+  if(NOT begin EQUAL 0 OR end EQUAL -1)
+    message(FATAL_ERROR "${document}: the line after \"<!-- test: ${name} -->\" must open a block with ```cpp")
+  endif()
+  string(LENGTH "${opening}" begin)
+  math(EXPR length "${end} - ${begin} + 1")
+  string(SUBSTRING "${text}" ${begin} ${length} code)
+
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/docs/${name}.cc)
+  file(CONFIGURE OUTPUT ${source} CONTENT "${code}" @ONLY)
+  add_executable(doc_${name} ${source})
+  target_link_libraries(doc_${name} PRIVATE tepal::tepal tepal_options)
+  add_test(NAME doc_${name} COMMAND doc_${name})
+endfunction()
+
+file(GLOB documents CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/docs/*.md)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${documents})
+foreach(document IN LISTS documents)
+  file(READ ${document} rest)
+  while(rest MATCHES "${marker}")
+    set(name ${CMAKE_MATCH_1})
+    string(FIND "${rest}" "${CMAKE_MATCH_0}" begin)
+    string(LENGTH "${CMAKE_MATCH_0}" length)
+    math(EXPR begin "${begin} + ${length}")
+    string(SUBSTRING "${rest}" ${begin} -1 rest)
+    tepal_doc_test(${document} ${name} "${rest}")
+  endwhile()
+endforeach()
