@@ -12,6 +12,7 @@ struct KernelSet {
   const BlockKernels* block = nullptr;
   const LaneKernels* lane = nullptr;
   const ResultKernels* result = nullptr;
+  const SetKernels* sets = nullptr;
 };
 
 const KernelSet& ActiveKernels();

@@ -10,42 +10,13 @@
 #include "dispatch/bitmap.h"
 #include "dispatch/buffer.h"
 #include "dispatch/filter_access.h"
+#include "dispatch/hash_chunks.h"
 #include "dispatch/key_sources.h"
 #include "dispatch/shape.h"
 #include "tepal/targets.h"
 
 namespace tepal {
 namespace {
-
-// A bitmap of one chunk.
-using ChunkBitmap = uint8_t[kChunkRows / 8];
-
-// Calls visit(begin, count) for each chunk of `num_rows` rows.
-template <class Visit>
-void ForEachChunk(size_t num_rows, size_t chunk_rows, const Visit& visit) {
-  for (size_t begin = 0; begin < num_rows; begin += chunk_rows) {
-    visit(begin, std::min(chunk_rows, num_rows - begin));
-  }
-}
-
-// A chunk for which nothing must be buffered may be longer: each one starts the kernels'
-// prefetching anew.
-template <class Source>
-size_t ChunkRows(const Validity& validity) {
-  constexpr size_t kUnbufferedRows = size_t{1} << 16;
-  return Source::kBuffered || validity.bits != nullptr ? kChunkRows : kUnbufferedRows;
-}
-
-// Moves the hashes of valid rows to the front of `buffer`; returns how many.
-size_t KeepValid(const KernelSet& kernels, const Validity& validity, size_t begin, size_t count,
-                 const uint64_t* hashes, uint64_t* buffer) {
-  ChunkBitmap valid;
-  uint32_t rows[kChunkRows];
-  CopyBits(validity.bits, validity.offset + begin, count, valid);
-  const size_t num_valid = kernels.result->select(valid, count, 0, rows);
-  for (size_t i = 0; i < num_valid; ++i) buffer[i] = hashes[rows[i]];
-  return num_valid;
-}
 
 void AndSelectedValidity(const Validity& validity, const uint32_t* selection, size_t count,
                          uint8_t* bitmap) {
@@ -68,13 +39,7 @@ class Batch {
         validity_(validity) {}
 
   void Insert(uint8_t* filter) const {
-    ForEachChunk(num_rows(), ChunkRows<Source>(validity_), [&](size_t begin, size_t count) {
-      uint64_t hash_buffer[kChunkRows];
-      const uint64_t* hashes = source_.Rows(begin, count, hash_buffer);
-      if (validity_.bits != nullptr) {
-        count = KeepValid(kernels_, validity_, begin, count, hashes, hash_buffer);
-        hashes = hash_buffer;
-      }
+    ForEachHashChunk(kernels_, source_, validity_, [&](const uint64_t* hashes, size_t count) {
       layout_kernels_.insert(shape_, hashes, count, filter);
     });
   }

@@ -94,16 +94,6 @@ void AddRational(const Geometry& geometry, SlotTableBuilder& builder) {
   builder.AddRange(0, 0, geometry.num_bits);
 }
 
-// The powers of two that add up to num_bits, largest first, as visit(offset, size).
-template <class Visit>
-void ForEachBlock(uint64_t num_bits, const Visit& visit) {
-  for (uint64_t offset = 0; offset < num_bits;) {
-    const uint64_t size = std::bit_floor(num_bits - offset);
-    visit(offset, size);
-    offset += size;
-  }
-}
-
 void AddVariable(const Geometry& geometry, SlotTableBuilder& builder) {
   builder.ReduceByMask();
   uint64_t begin = 0;  // of the block, on the scale of t * 2^32 + u
@@ -154,8 +144,6 @@ void FillTable(const Geometry& geometry, SlotTable* table) {
       return builder.AddStandard(geometry.num_bits, geometry.num_probes);
   }
 }
-
-bool IsScattered(Layout layout) { return layout <= Layout::kVariablePaper; }
 
 }  // namespace
 

@@ -2,6 +2,8 @@
 #ifndef TEPAL_DISPATCH_SHAPE_H_
 #define TEPAL_DISPATCH_SHAPE_H_
 
+#include <bit>
+#include <cstdint>
 #include <memory>
 
 #include "dispatch/active_kernels.h"
@@ -10,6 +12,20 @@
 #include "tepal/status.h"
 
 namespace tepal {
+
+// Layouts with a SlotTable; the others have blocks.
+constexpr bool IsScattered(Layout layout) { return layout <= Layout::kVariablePaper; }
+
+// The powers of two that add up to num_bits, largest first, as visit(offset, size): the blocks of
+// the variable layouts.
+template <class Visit>
+void ForEachBlock(uint64_t num_bits, const Visit& visit) {
+  for (uint64_t offset = 0; offset < num_bits;) {
+    const uint64_t size = std::bit_floor(num_bits - offset);
+    visit(offset, size);
+    offset += size;
+  }
+}
 
 // Owns the slot table that the shape points to, if there is one.
 struct OwnedShape {

@@ -27,8 +27,12 @@ class KernelSets {
   KernelSets() {
     const int64_t runnable = HWY_SUPPORTED_TARGETS | HWY_SCALAR | HWY_EMU128;
     ForEachTarget(CompiledTargetMask() & runnable, [this](int64_t target) {
-      sets_[count_++] = {target, &HashKernelsFor(target), &BlockKernelsFor(target),
-                         &LaneKernelsFor(target), &ResultKernelsFor(target)};
+      sets_[count_++] = {target,
+                         &HashKernelsFor(target),
+                         &BlockKernelsFor(target),
+                         &LaneKernelsFor(target),
+                         &ResultKernelsFor(target),
+                         &SetKernelsFor(target)};
     });
   }
   std::span<const KernelSet> all() const { return {sets_.data(), count_}; }

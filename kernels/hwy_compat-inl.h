@@ -41,6 +41,9 @@ namespace tepal {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// One instruction counts the bits of a word, but none those of a vector.
+constexpr bool kScalarPopCount = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4;
+
 // a * b for u64 lanes that are both below 2^32: one multiplication where Mul() needs three on AVX2.
 template <class D64, class V64 = hn::Vec<D64>>
 HWY_INLINE V64 MulLow32(D64 /*d64*/, V64 a, V64 b) {

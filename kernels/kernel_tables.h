@@ -107,6 +107,28 @@ struct ResultKernels {
   SelectFromFunction select_from;
 };
 
+// Whole filters, or parts of them. Bytes come in multiples of 8 and start at multiples of 8.
+
+// into |= from, or into &= from.
+using CombineFunction = void (*)(const uint8_t* from, size_t num_bytes, uint8_t* into);
+using CountBitsFunction = uint64_t (*)(const uint8_t* bytes, size_t num_bytes);
+// Do a and b have something in common?
+using CommonFunction = bool (*)(const uint8_t* a, const uint8_t* b, size_t num_bytes);
+// Each unit of `into` |= the next `divisor` units of `from`, all of which follow one another.
+using FoldFunction = void (*)(const uint8_t* from, size_t divisor, size_t unit_bytes,
+                              size_t num_units, uint8_t* into);
+
+struct SetKernels {
+  int64_t target;
+  CombineFunction or_bytes;
+  CombineFunction and_bytes;
+  CountBitsFunction count_bits;
+  CommonFunction common_bit;
+  CommonFunction common_split256;  // a block with as many common bits as a key sets in it
+  CommonFunction common_split512;
+  FoldFunction fold;
+};
+
 // The targets in this build, as a mask of Highway targets (the best one has the lowest bit).
 int64_t CompiledTargetMask();
 
@@ -116,6 +138,7 @@ const HashKernels& HashKernelsFor(int64_t target);
 const BlockKernels& BlockKernelsFor(int64_t target);
 const LaneKernels& LaneKernelsFor(int64_t target);
 const ResultKernels& ResultKernelsFor(int64_t target);
+const SetKernels& SetKernelsFor(int64_t target);
 
 }  // namespace tepal
 

@@ -88,6 +88,7 @@ TEST_P(ForcedTarget, IsTheTargetOfEveryKernelTable) {
   EXPECT_EQ(hwy::TargetName(kernels.block->target), GetParam());
   EXPECT_EQ(hwy::TargetName(kernels.lane->target), GetParam());
   EXPECT_EQ(hwy::TargetName(kernels.result->target), GetParam());
+  EXPECT_EQ(hwy::TargetName(kernels.sets->target), GetParam());
 }
 
 TEST_P(ForcedTarget, IsFoundInLowerCase) {

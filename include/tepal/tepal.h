@@ -12,6 +12,7 @@
 #include "tepal/parquet.h"
 #include "tepal/planner.h"
 #include "tepal/profile.h"
+#include "tepal/sets.h"
 #include "tepal/status.h"
 #include "tepal/targets.h"
 #include "tepal/version.h"
