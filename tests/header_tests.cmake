@@ -10,5 +10,5 @@ foreach(header IN LISTS public_headers)
 endforeach()
 
 add_library(header_tests OBJECT ${header_sources})
-target_include_directories(header_tests PRIVATE $<TARGET_PROPERTY:tepal,INTERFACE_INCLUDE_DIRECTORIES>)
+target_include_directories(header_tests PRIVATE $<TARGET_PROPERTY:tepal_static,INTERFACE_INCLUDE_DIRECTORIES>)
 target_link_libraries(header_tests PRIVATE tepal_options)

@@ -222,5 +222,28 @@ TEST(SourceFormTest, SourcesAreAscii) {
   }
 }
 
+// Declarations of functions in namespaces: they begin in the first column.
+std::vector<std::string> FunctionsNotExported(const std::string& header) {
+  static const std::regex kFunction(R"(^(?!TEPAL_API |inline |static |template|#|//|\})[^(]+\()");
+  std::vector<std::string> functions;
+  std::istringstream lines(header);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(' ') || !std::regex_search(line, kFunction)) continue;
+    functions.push_back(line);
+  }
+  return functions;
+}
+
+TEST(SourceFormTest, PublicFunctionsAreExported) {
+  EXPECT_EQ(FunctionsNotExported("Status F(int x,\n         int (*y)());\nTEPAL_API void G();\n"),
+            std::vector<std::string>{"Status F(int x,"});
+  for (const Source& source : Sources()) {
+    if (!source.path.starts_with("include/")) continue;
+    for (const std::string& function : FunctionsNotExported(source.text)) {
+      ADD_FAILURE() << source.path << ": TEPAL_API is missing: " << function;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tepal

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tepal/export.h"
 #include "tepal/filter.h"
 #include "tepal/geometry.h"
 #include "tepal/memory.h"
@@ -32,7 +33,7 @@ enum class KeyKind : uint8_t {
 };
 
 // "unknown", "uint64", "uint32", "bytes", "hashes".
-std::string_view KeyKindName(KeyKind key_kind);
+TEPAL_API std::string_view KeyKindName(KeyKind key_kind);
 
 struct ContainerInfo {
   uint32_t version = kContainerVersion;
@@ -43,23 +44,24 @@ struct ContainerInfo {
   bool operator==(const ContainerInfo&) const = default;
 };
 
-Result<std::vector<uint8_t>> Serialize(const FilterView& filter, uint64_t num_keys = 0,
-                                       KeyKind key_kind = KeyKind::kUnknown);
+TEPAL_API Result<std::vector<uint8_t>> Serialize(const FilterView& filter, uint64_t num_keys = 0,
+                                                 KeyKind key_kind = KeyKind::kUnknown);
 
 // What the header says. Checks everything but the bits, so its time does not grow with the filter.
 // Whatever is wrong with the bytes is kCorrupt.
-Result<ContainerInfo> Inspect(std::span<const uint8_t> container);
+TEPAL_API Result<ContainerInfo> Inspect(std::span<const uint8_t> container);
 
 // A copy of the filter. Checks everything; any alignment will do. FilterView::Open does the same
 // without a copy.
-Result<Filter> Deserialize(std::span<const uint8_t> container, const MemoryOptions& memory = {});
+TEPAL_API Result<Filter> Deserialize(std::span<const uint8_t> container,
+                                     const MemoryOptions& memory = {});
 
 // Replaces the file at `path`, or leaves it as it was: writes to a temporary name in the same
 // directory, then renames. Readers see the old or the new file, never a part, and those that have
 // mapped the old one keep it. A symbolic link is replaced, not followed. Survives a power failure
 // once it has returned, if the file system keeps its promises.
-Status WriteFile(const std::string& path, const FilterView& filter, uint64_t num_keys = 0,
-                 KeyKind key_kind = KeyKind::kUnknown);
+TEPAL_API Status WriteFile(const std::string& path, const FilterView& filter, uint64_t num_keys = 0,
+                           KeyKind key_kind = KeyKind::kUnknown);
 
 // A filter that is probed in a file mapped into memory; processes that map the same file share its
 // memory. Open() reads all of the file once, to check it.
@@ -67,7 +69,7 @@ Status WriteFile(const std::string& path, const FilterView& filter, uint64_t num
 // Files must be replaced (WriteFile, or any rename), never changed in place: a mapping sees the
 // change, unchecked, and if the file has shrunk, the system ends the process with SIGBUS. For files
 // that others may touch, copy: Filter::FromBytes(view().geometry(), view().bytes()).
-class MappedFilter {
+class TEPAL_API MappedFilter {
  public:
   static Result<MappedFilter> Open(const std::string& path);
 

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "tepal/columns.h"
+#include "tepal/export.h"
 #include "tepal/geometry.h"
 #include "tepal/memory.h"
 #include "tepal/status.h"
@@ -31,7 +32,7 @@ struct FilterCore;
 // many entries as rows go in.
 //
 // Any number of threads may call these functions at once.
-class ProbeCalls {
+class TEPAL_API ProbeCalls {
  public:
   const Geometry& geometry() const;
 
@@ -94,7 +95,7 @@ class ProbeCalls {
 
 // Bits that somebody else owns: another Filter, a mapped file. They must outlive the view and its
 // copies; a copy costs a reference count. While somebody changes the bits, no view may read them.
-class FilterView : public ProbeCalls {
+class TEPAL_API FilterView : public ProbeCalls {
  public:
   // Fails if the geometry is not valid, `bytes` are not geometry.num_bytes() bytes at a multiple of
   // kFilterAlignment, or TEPAL_TARGET names no target that can run here.
@@ -110,7 +111,7 @@ class FilterView : public ProbeCalls {
 };
 
 // Bits of its own. An Insert needs the filter for itself: no other call at the same time.
-class Filter : public ProbeCalls {
+class TEPAL_API Filter : public ProbeCalls {
  public:
   // An empty filter. Fails if the geometry is not valid, the memory cannot be had, or TEPAL_TARGET
   // names no target that can run here.

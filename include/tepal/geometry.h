@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "tepal/export.h"
 #include "tepal/status.h"
 
 namespace tepal {
@@ -30,7 +31,7 @@ enum class HashKind : uint8_t {
   kXxh64 = 1,  // XXH64: what Parquet uses, with seed 0
 };
 
-struct Geometry {
+struct TEPAL_API Geometry {
   Layout layout = Layout::kSplit256;
   uint64_t num_bits = 0;
   uint32_t num_probes = 0;  // k; fixed at 8 for the split layouts
@@ -56,11 +57,11 @@ struct Geometry {
 inline constexpr uint64_t kMaxBits = uint64_t{1} << 40;
 
 // "split256" and so on, and back.
-std::string_view LayoutName(Layout layout);
-Result<Layout> ParseLayout(std::string_view name);
+TEPAL_API std::string_view LayoutName(Layout layout);
+TEPAL_API Result<Layout> ParseLayout(std::string_view name);
 
 // "xxh3", "xxh64".
-std::string_view HashKindName(HashKind hash);
+TEPAL_API std::string_view HashKindName(HashKind hash);
 
 }  // namespace tepal
 

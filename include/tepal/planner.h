@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tepal/export.h"
 #include "tepal/geometry.h"
 #include "tepal/profile.h"
 #include "tepal/status.h"
@@ -49,7 +50,7 @@ struct PlanCandidate {
   std::string verdict = {};  // "chosen", or why not
 };
 
-struct FilterPlan {
+struct TEPAL_API FilterPlan {
   Geometry geometry;
   double predicted_fpr = 0;
   double bits_per_key = 0;
@@ -92,10 +93,10 @@ inline constexpr double kAssumedWorkNs = 100;
 //
 // Fails if no filter satisfies the request; the message names the nearest rate and size that can be
 // had.
-Result<FilterPlan> MakePlan(const Workload& workload, const MachineProfile& profile);
+TEPAL_API Result<FilterPlan> MakePlan(const Workload& workload, const MachineProfile& profile);
 
 // The same with MachineProfile::ForThisMachine().
-Result<FilterPlan> MakePlan(const Workload& workload);
+TEPAL_API Result<FilterPlan> MakePlan(const Workload& workload);
 
 }  // namespace tepal
 

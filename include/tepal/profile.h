@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tepal/export.h"
 #include "tepal/geometry.h"
 #include "tepal/status.h"
 
@@ -29,7 +30,7 @@ struct TimeCurve {
 
 // Times are for 64-bit hashes in batches of 2048 (Filter::ProbeHashes, InsertHashes), one thread;
 // hashing the keys costs the same for all layouts.
-struct MachineProfile {
+struct TEPAL_API MachineProfile {
   std::string name;       // where it comes from: "built-in", or the path of a file
   std::string cpu;        // for people
   std::string target;     // what ActiveTarget() said
@@ -71,7 +72,7 @@ struct MachineProfile {
 };
 
 // The number of bits that a key looks at, on average over hits and misses.
-double MeanBitsTouched(const Geometry& geometry, uint64_t num_keys, double hit_rate);
+TEPAL_API double MeanBitsTouched(const Geometry& geometry, uint64_t num_keys, double hit_rate);
 
 }  // namespace tepal
 

@@ -8,23 +8,24 @@
 #include <string_view>
 #include <vector>
 
+#include "tepal/export.h"
 #include "tepal/status.h"
 
 namespace tepal {
 
 // The target that the next batch runs on.
-std::string ActiveTarget();
+TEPAL_API std::string ActiveTarget();
 
 // Targets in this build, best first, and those of them that this CPU can run.
-std::vector<std::string> CompiledTargets();
-std::vector<std::string> AvailableTargets();
+TEPAL_API std::vector<std::string> CompiledTargets();
+TEPAL_API std::vector<std::string> AvailableTargets();
 
 // Runs all later batches of the process on `name` (upper or lower case). "" or "auto" returns to
 // the best target. Other users of Highway in the process are not affected.
-Status ForceTarget(std::string_view name);
+TEPAL_API Status ForceTarget(std::string_view name);
 
 // Ok, or what is wrong with TEPAL_TARGET. Filter::Create reports it too.
-Status CheckEnvironment();
+TEPAL_API Status CheckEnvironment();
 
 }  // namespace tepal
 

@@ -4,6 +4,7 @@
 
 #include "tepal/columns.h"
 #include "tepal/container.h"
+#include "tepal/export.h"
 #include "tepal/filter.h"
 #include "tepal/fpr.h"
 #include "tepal/geometry.h"

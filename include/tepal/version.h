@@ -6,10 +6,12 @@
 #define TEPAL_VERSION_MINOR 1
 #define TEPAL_VERSION_PATCH 0
 
+#include "tepal/export.h"
+
 namespace tepal {
 
 // "major.minor.patch" of the linked library.
-const char* Version();
+TEPAL_API const char* Version();
 
 }  // namespace tepal
 

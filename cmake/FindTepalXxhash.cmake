@@ -1,0 +1,30 @@
+# Defines tepal::xxhash. Upstream xxHash exports a CMake package, Debian only a pkg-config file. Installed with the static
+# library, whose users must find it, too.
+if(NOT TARGET tepal::xxhash)
+  find_package(xxHash CONFIG QUIET)
+  if(TARGET xxHash::xxhash)
+    set(found_target xxHash::xxhash)
+  else()
+    find_package(PkgConfig QUIET)
+    if(PkgConfig_FOUND)
+      pkg_check_modules(TEPAL_XXHASH QUIET IMPORTED_TARGET libxxhash)
+    endif()
+    if(TEPAL_XXHASH_FOUND)
+      set(found_target PkgConfig::TEPAL_XXHASH)
+    endif()
+  endif()
+  if(found_target)
+    add_library(tepal::xxhash INTERFACE IMPORTED)
+    target_link_libraries(tepal::xxhash INTERFACE ${found_target})
+  endif()
+  unset(found_target)
+endif()
+
+set(TepalXxhash_FOUND FALSE)
+if(TARGET tepal::xxhash)
+  set(TepalXxhash_FOUND TRUE)
+endif()
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(TepalXxhash
+  REQUIRED_VARS TepalXxhash_FOUND
+  REASON_FAILURE_MESSAGE "neither a CMake package xxHash nor a pkg-config module libxxhash (in Debian: libxxhash-dev)")

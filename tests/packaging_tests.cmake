@@ -1,0 +1,23 @@
+# The shared library and the installed package.
+
+# Everything public is exported: tests that need nothing else (but the reference), linked once more, from the same objects.
+add_executable(shared_library_test
+  $<TARGET_OBJECTS:container_test>
+  $<TARGET_OBJECTS:filter_test>
+  $<TARGET_OBJECTS:fpr_test>
+  $<TARGET_OBJECTS:geometry_test>
+  $<TARGET_OBJECTS:hash_test>
+  $<TARGET_OBJECTS:parquet_test>
+  $<TARGET_OBJECTS:planner_test>
+  $<TARGET_OBJECTS:profile_test>
+  $<TARGET_OBJECTS:status_test>
+  $<TARGET_OBJECTS:tepal_reference>
+  $<TARGET_OBJECTS:threads_test>)
+target_link_libraries(shared_library_test PRIVATE tepal_shared tepal::xxhash GTest::gmock GTest::gtest_main)
+add_test(NAME shared_library_test COMMAND shared_library_test)
+
+# The consumers of the package are not sanitized, and do not run if they were made for another CPU.
+if(TEPAL_INSTALL AND tepal_kinds STREQUAL "static;shared" AND NOT TEPAL_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  add_test(NAME packaging_test
+    COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/packaging_test.sh ${PROJECT_BINARY_DIR} ${CMAKE_COMMAND} ${CMAKE_CXX_COMPILER})
+endif()
