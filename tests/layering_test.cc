@@ -40,7 +40,7 @@ std::vector<Source> Sources() {
     for (const auto& entry : fs::recursive_directory_iterator(
              root / room, fs::directory_options::follow_directory_symlink)) {
       const fs::path extension = entry.path().extension();
-      if (extension != ".h" && extension != ".cc") continue;
+      if (extension != ".h" && extension != ".cc" && extension != ".c") continue;
       sources.push_back(
           {entry.path().lexically_relative(root).generic_string(), ReadFile(entry.path())});
     }

@@ -2,9 +2,9 @@
 # Installs Tepal from a build directory, moves what was installed, and uses it from outside: with find_package and with
 # pkg-config, shared and static, and as a part of another project. Checks what the shared library exports.
 #
-#   packaging_test.sh BUILD_DIR CMAKE C++-COMPILER
+#   packaging_test.sh BUILD_DIR CMAKE C-COMPILER C++-COMPILER
 set -euo pipefail
-build_dir=$1 cmake=$2 cxx=$3
+build_dir=$1 cmake=$2 cc=$3 cxx=$4
 source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -53,12 +53,14 @@ quietly() { "$@" > "$scratch/log" 2>&1 || fail "$* said: $(cat "$scratch/log")";
 configure_consumer() {
   local kind=$1
   shift
-  quietly "$cmake" -S "$source_dir/tests/consumer" -B "$scratch/$kind" -DKIND="$kind" -DCMAKE_CXX_COMPILER="$cxx" "$@"
+  quietly "$cmake" -S "$source_dir/tests/consumer" -B "$scratch/$kind" -DKIND="$kind" \
+    -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" "$@"
 }
 for kind in shared static; do
   configure_consumer $kind -DCMAKE_PREFIX_PATH="$prefix"
   quietly "$cmake" --build "$scratch/$kind"
   uses_kind "$scratch/$kind/consumer" $kind
+  uses_kind "$scratch/$kind/c_consumer" $kind
 done
 
 # ---- add_subdirectory: configured only, because the kernels take minutes to compile.
@@ -69,17 +71,20 @@ quietly "$cmake" --build "$scratch/source" --target help
 # ---- pkg-config
 export PKG_CONFIG_PATH
 PKG_CONFIG_PATH=$(dirname "$library")/pkgconfig
+# compile KIND FLAGS...: the consumers in C++ and C.
 compile() {
-  local output=$1
+  local kind=$1
   shift
   # Flags are words.
   # shellcheck disable=SC2046
-  "$cxx" -std=c++20 $(pkg-config --cflags tepal) "$source_dir/tests/consumer/main.cc" -o "$output" "$@"
+  "$cxx" -std=c++20 $(pkg-config --cflags tepal) "$source_dir/tests/consumer/main.cc" -o "$scratch/pc_$kind" "$@"
+  # shellcheck disable=SC2046
+  "$cc" -std=c11 $(pkg-config --cflags tepal) "$source_dir/tests/consumer/main.c" -o "$scratch/pc_c_$kind" "$@"
+  uses_kind "$scratch/pc_$kind" "$kind"
+  uses_kind "$scratch/pc_c_$kind" "$kind"
 }
 # shellcheck disable=SC2046
-compile "$scratch/pc_shared" $(pkg-config --libs tepal) -Wl,-rpath,"$(dirname "$library")"
-uses_kind "$scratch/pc_shared" shared
+compile shared $(pkg-config --libs tepal) -Wl,-rpath,"$(dirname "$library")"
 rm "$(dirname "$library")"/libtepal.so*
 # shellcheck disable=SC2046
-compile "$scratch/pc_static" $(pkg-config --static --libs tepal)
-uses_kind "$scratch/pc_static" static
+compile static $(pkg-config --static --libs tepal)

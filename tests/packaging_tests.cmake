@@ -19,5 +19,6 @@ add_test(NAME shared_library_test COMMAND shared_library_test)
 # The consumers of the package are not sanitized, and do not run if they were made for another CPU.
 if(TEPAL_INSTALL AND tepal_kinds STREQUAL "static;shared" AND NOT TEPAL_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   add_test(NAME packaging_test
-    COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/packaging_test.sh ${PROJECT_BINARY_DIR} ${CMAKE_COMMAND} ${CMAKE_CXX_COMPILER})
+    COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/packaging_test.sh
+      ${PROJECT_BINARY_DIR} ${CMAKE_COMMAND} ${CMAKE_C_COMPILER} ${CMAKE_CXX_COMPILER})
 endif()
