@@ -153,6 +153,15 @@ std::string VerdictText(const PlanCandidate& best, const PlanCandidate& candidat
                                                                        : "slower inserts");
 }
 
+std::string RationalVerdict(const Geometry& rational, uint64_t num_keys) {
+  const auto below = static_cast<uint32_t>(rational.rational_k);
+  // Classic has the precision that Rational has.
+  const auto rate = [&](uint32_t k) { return fpr::Classic(num_keys, rational.num_bits, k); };
+  const uint32_t whole = rate(below) <= rate(below + 1) ? below : below + 1;
+  return Format("never: k = %u has fewer false positives, %s", whole,
+                RateText(rate(whole)).c_str());
+}
+
 std::string InfeasibleText(const Workload& workload, const std::optional<Geometry>& smallest,
                            const std::optional<Geometry>& lowest) {
   std::string text = "no filter satisfies the request (" + WorkloadText(workload) + ")";

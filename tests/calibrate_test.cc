@@ -24,7 +24,7 @@ TEST(CalibrateTest, GivesAValidProfileForEveryTarget) {
                    }});
     ASSERT_TRUE(profile.ok()) << profile.status().message();
     EXPECT_EQ(profile->target, target);
-    EXPECT_EQ(profile->filter_bytes, (std::vector<uint64_t>{6 << 10, 12 << 10, 24 << 10}));
+    EXPECT_EQ(profile->filter_bytes, (std::vector<uint64_t>{12 << 10, 17 << 10, 24 << 10}));
     EXPECT_FALSE(profile->cpu.empty());
     EXPECT_TRUE(MakePlan({.num_keys = 1000, .max_fpr = 0.01}, *profile).ok());
     ASSERT_FALSE(shares.empty());
@@ -48,7 +48,10 @@ TEST(ProbeArenaTest, HalfFullAndFullFiltersAreWhatTheySay) {
   // Half of the bits are set: 1/8 of the probes find three of them.
   EXPECT_NEAR(static_cast<double>(arena->HalfFull(geometry)->CountHashes(hashes)), 12'500, 1000);
   EXPECT_EQ(arena->Full(geometry)->CountHashes(hashes), hashes.size());
-  arena->FullToInsert(geometry)->InsertHashes(hashes);
+  Result<Filter> filter = arena->ToInsert(geometry);
+  EXPECT_EQ(arena->Full(geometry)->CountHashes(hashes), 0u);
+  arena->MakeFull();
+  filter->InsertHashes(hashes);
   EXPECT_EQ(arena->Full(geometry)->CountHashes(hashes), hashes.size());
 }
 

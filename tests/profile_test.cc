@@ -165,8 +165,11 @@ TEST(ProfileTest, MeasuredTimesComeBackAndOthersLieBetween) {
     for (size_t i = 0; i + 1 < curve.ns.size(); ++i) {
       const uint64_t bytes = profile.filter_bytes[i];
       EXPECT_DOUBLE_EQ(profile.ProbeNs(Split256(bytes), 1, 0.5), curve.ns[i]);
-      // Twice the size in all: the middle of the logarithm is at sqrt(2).
-      const double between = profile.ProbeNs(Split256(bytes / 32 * 32 * 181 / 128), 1, 0);
+      // The middle of the logarithms, up to a block.
+      const double middle =
+          std::sqrt(static_cast<double>(bytes) * static_cast<double>(profile.filter_bytes[i + 1]));
+      const double between =
+          profile.ProbeNs(Split256(static_cast<uint64_t>(middle) / 32 * 32), 1, 0);
       EXPECT_NEAR(between, (curve.ns[i] + curve.ns[i + 1]) / 2, 0.01 * curve.ns[i + 1]);
     }
     EXPECT_DOUBLE_EQ(profile.ProbeNs(Split256(32), 1, 0), curve.ns.front());

@@ -24,9 +24,19 @@ namespace {
 constexpr double kSampleNs = 1e6;
 constexpr int kMinPasses = 3;
 
-// 3 * 2^i: no size is a power of two, where some layouts take a short cut, and the sizes lie
-// between those of caches.
-constexpr uint64_t kSmallestBytes = uint64_t{6} << 10;
+// Two sizes per doubling. None is a power of two, where some layouts take a short cut.
+constexpr uint64_t kSmallestBytes = uint64_t{12} << 10;
+
+std::vector<uint64_t> FilterSizes(uint64_t max_filter_bytes) {
+  std::vector<uint64_t> sizes;
+  for (uint64_t bytes = kSmallestBytes; bytes <= max_filter_bytes; bytes *= 2) {
+    sizes.push_back(bytes);
+    if (const uint64_t between = bytes / 12 * 17; between <= max_filter_bytes) {
+      sizes.push_back(between);
+    }
+  }
+  return sizes;
+}
 
 // Filters up to this size are warm when they are measured.
 constexpr uint64_t kWarmBytes = uint64_t{64} << 20;
@@ -58,7 +68,7 @@ std::vector<CurveSpec> CurveSpecs() {
   for (const Layout layout : {Layout::kStandard, Layout::kPartitioned, Layout::kVariable}) {
     for (const uint32_t k : {1u, 8u}) probe(layout, k);
     for (const uint32_t k : {4u, 8u, 16u}) probe(layout, k, /*present=*/true);
-    for (const uint32_t k : {4u, 8u, 16u}) insert(layout, k);
+    for (const uint32_t k : {4u, 16u}) insert(layout, k);
   }
   for (const uint32_t k : {4u, 6u}) probe(Layout::kRegister, k);
   insert(Layout::kRegister, 4);
@@ -73,6 +83,7 @@ std::vector<CurveSpec> CurveSpecs() {
 
 struct Cell {
   uint64_t filter_bytes;
+  bool full;  // which half of the arena it uses
   BestTime best = {};
   std::function<void()> run_batch = {};
 };
@@ -83,21 +94,29 @@ class Measurement {
     Result<ProbeArena> arena = ProbeArena::Make(max_filter_bytes);
     if (!arena.ok()) return arena.status();
     std::unique_ptr<Measurement> measurement(new Measurement(std::move(*arena)));
-    for (uint64_t bytes = kSmallestBytes; bytes <= max_filter_bytes; bytes *= 2) {
-      measurement->sizes_.push_back(bytes);
+    measurement->sizes_ = FilterSizes(max_filter_bytes);
+    for (const uint64_t bytes : measurement->sizes_) {
       for (const CurveSpec& spec : measurement->specs_) {
         if (Status status = measurement->AddCell(spec, bytes); !status.ok()) return status;
       }
     }
+    measurement->arena_.MakeFull();
     return measurement;
   }
 
-  // One visit to each cell, size by size, so that the caches hold what is measured next.
+  // One visit to each cell, size by size and half by half of the arena, so that the caches hold
+  // what is measured next.
   void Pass(const std::function<void(double)>& progress) {
-    for (size_t i = 0; i < cells_.size(); ++i) {
-      if (i % specs_.size() == 0) Warm(cells_[i].filter_bytes);
-      cells_[i].best.Sample(cells_[i].run_batch);
-      progress(static_cast<double>(i + 1) / static_cast<double>(cells_.size()));
+    size_t visited = 0;
+    for (size_t first = 0; first < cells_.size(); first += specs_.size()) {
+      for (const bool full : {false, true}) {
+        Warm(cells_[first].filter_bytes, full);
+        for (size_t i = first; i < first + specs_.size(); ++i) {
+          if (cells_[i].full != full) continue;
+          cells_[i].best.Sample(cells_[i].run_batch);
+          progress(static_cast<double>(++visited) / static_cast<double>(cells_.size()));
+        }
+      }
     }
   }
 
@@ -126,9 +145,9 @@ class Measurement {
   Status AddCell(const CurveSpec& spec, uint64_t bytes) {
     const Geometry geometry{
         .layout = spec.layout, .num_bits = bytes * 8, .num_probes = spec.num_probes};
-    Cell cell{.filter_bytes = bytes};
+    Cell cell{.filter_bytes = bytes, .full = spec.present};
     if (spec.operation == Operation::kInsert) {
-      Result<Filter> filter = arena_.FullToInsert(geometry);
+      Result<Filter> filter = arena_.ToInsert(geometry);
       if (!filter.ok()) return filter.status();
       auto shared = std::make_shared<Filter>(std::move(*filter));
       cell.run_batch = [this, shared, bytes] { shared->InsertHashes(hashes_.Next(bytes)); };
@@ -143,16 +162,13 @@ class Measurement {
     return Status::Ok();
   }
 
-  // Both arenas: the cells of a size use them in turn.
-  void Warm(uint64_t bytes) {
+  void Warm(uint64_t bytes, bool full) const {
     if (bytes > kWarmBytes) return;
     const Geometry geometry{.layout = Layout::kSplit256, .num_bits = bytes * 8, .num_probes = 8};
-    for (const auto& view : {arena_.HalfFull(geometry), arena_.Full(geometry)}) {
-      uint8_t sum = 0;
-      for (size_t i = 0; i < bytes; i += 64) sum = static_cast<uint8_t>(sum + view->bytes()[i]);
-      volatile uint8_t sink = sum;
-      static_cast<void>(sink);
-    }
+    const Result<FilterView> view = full ? arena_.Full(geometry) : arena_.HalfFull(geometry);
+    volatile uint8_t sink = 0;
+    for (size_t i = 0; i < bytes; i += 64) sink = view->bytes()[i];
+    static_cast<void>(sink);
   }
 
   ProbeArena arena_;
@@ -236,6 +252,17 @@ std::span<const uint64_t> HashStream::Next(uint64_t filter_bytes) {
 
 // ---- ProbeArena
 
+Result<Filter> FilterIn(std::span<uint8_t> memory, const Geometry& geometry) {
+  if (geometry.num_bytes() > memory.size()) {
+    return Status::InvalidArgument("the filter is larger than its memory");
+  }
+  MemoryOptions options;
+  options.allocator.context = memory.data();
+  options.allocator.allocate = [](size_t, size_t, void* context) { return context; };
+  options.allocator.deallocate = [](void*, size_t, void*) {};
+  return Filter::Create(geometry, options);
+}
+
 ProbeArena::ProbeArena(Filter half_full, Filter full)
     : half_full_(std::move(half_full)), full_(std::move(full)) {}
 
@@ -253,8 +280,9 @@ Result<ProbeArena> ProbeArena::Make(uint64_t max_filter_bytes) {
     const uint64_t bits = random();
     std::memcpy(&bytes[i], &bits, sizeof(bits));
   }
-  std::ranges::fill(FilterAccess::MutableBytes(*full), uint8_t{0xFF});
-  return ProbeArena(std::move(*half_full), std::move(*full));
+  ProbeArena arena(std::move(*half_full), std::move(*full));
+  arena.MakeFull();
+  return arena;
 }
 
 Result<FilterView> ProbeArena::HalfFull(const Geometry& geometry) const {
@@ -265,17 +293,11 @@ Result<FilterView> ProbeArena::Full(const Geometry& geometry) const {
   return FilterView::Over(geometry, full_.bytes().first(geometry.num_bytes()));
 }
 
-Result<Filter> ProbeArena::FullToInsert(const Geometry& geometry) {
-  // Create clears the memory that it is given.
-  const std::span<uint8_t> bytes = FilterAccess::MutableBytes(full_);
-  MemoryOptions memory;
-  memory.allocator.context = bytes.data();
-  memory.allocator.allocate = [](size_t, size_t, void* context) { return context; };
-  memory.allocator.deallocate = [](void*, size_t, void*) {};
-  Result<Filter> filter = Filter::Create(geometry, memory);
-  std::ranges::fill(bytes.first(geometry.num_bytes()), uint8_t{0xFF});
-  return filter;
+Result<Filter> ProbeArena::ToInsert(const Geometry& geometry) {
+  return FilterIn(FilterAccess::MutableBytes(full_), geometry);
 }
+
+void ProbeArena::MakeFull() { std::ranges::fill(FilterAccess::MutableBytes(full_), uint8_t{0xFF}); }
 
 // ---- Calibrate
 
