@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dispatch/builtin_profile.h"
+#include "dispatch/files.h"
 #include "tepal/profile.h"
 #include "tepal/targets.h"
 
@@ -183,15 +184,8 @@ Status MachineProfile::Save(const std::string& path) const {
   std::error_code error;
   if (!directory.empty()) std::filesystem::create_directories(directory, error);
   if (error) return CannotUse(directory.string(), error.message());
-  const std::string temporary = path + ".new";
-  {
-    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-    file << ToJson();
-    file.close();
-    if (!file) return CannotUse(temporary, "cannot be written");
-  }
-  std::filesystem::rename(temporary, path, error);
-  return error ? CannotUse(path, error.message()) : Status::Ok();
+  const std::string json = ToJson();
+  return ReplaceFile(path, {{reinterpret_cast<const uint8_t*>(json.data()), json.size()}});
 }
 
 std::string MachineProfile::DefaultPath(std::string_view target) {

@@ -233,10 +233,7 @@ TEST_P(DamageTest, TrailingBytesAreFound) {
   }
 }
 
-const std::vector<Layout> kLayouts = {Layout::kStandard, Layout::kPartitioned,   Layout::kRational,
-                                      Layout::kVariable, Layout::kVariablePaper, Layout::kRegister,
-                                      Layout::kSplit256, Layout::kSplit512,      Layout::kLine512};
-INSTANTIATE_TEST_SUITE_P(Layouts, DamageTest, ::testing::ValuesIn(kLayouts),
+INSTANTIATE_TEST_SUITE_P(Layouts, DamageTest, ::testing::ValuesIn(kAllLayouts),
                          [](const auto& test) { return TestName(LayoutName(test.param)); });
 
 TEST(ContainerDamageTest, NoBytesAreCorrupt) {

@@ -2,7 +2,6 @@
 // threads.
 #include "tepal/filter.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -353,27 +352,6 @@ TEST(FilterTest, AMovedFromFilterCanBeAssignedTo) {
 }
 
 // ---- Batches
-
-TEST(FilterTest, OrderAndBatchesOfInsertsDoNotMatter) {
-  std::vector<uint64_t> keys = RandomValues(kSeed, 5000);
-  Filter at_once = MakeFilter(TestGeometry());
-  at_once.Insert(keys);
-
-  Filter one_by_one = MakeFilter(TestGeometry());
-  for (const uint64_t& key : keys) one_by_one.Insert(std::span(&key, 1));
-  EXPECT_EQ(BytesOf(one_by_one), BytesOf(at_once));
-
-  std::reverse(keys.begin(), keys.end());
-  Filter backwards = MakeFilter(TestGeometry());
-  for (size_t begin = 0, size = 0; begin < keys.size(); begin += size) {
-    size = std::min(begin % 97 + 1, keys.size() - begin);
-    backwards.Insert(std::span<const uint64_t>(keys).subspan(begin, size));
-  }
-  EXPECT_EQ(BytesOf(backwards), BytesOf(at_once));
-
-  at_once.Insert(keys);
-  EXPECT_EQ(BytesOf(backwards), BytesOf(at_once)) << "inserting twice changes nothing";
-}
 
 // Large batches are cut into chunks of 1024 or 65536 rows.
 TEST(FilterTest, LengthsAroundTheCutsOfLargeBatchesDoNotMatter) {

@@ -18,6 +18,11 @@
 
 namespace tepal::testing {
 
+inline constexpr Layout kAllLayouts[] = {
+    Layout::kStandard, Layout::kPartitioned,   Layout::kRational,
+    Layout::kVariable, Layout::kVariablePaper, Layout::kRegister,
+    Layout::kSplit256, Layout::kSplit512,      Layout::kLine512};
+
 struct GeometryCase {
   std::string name;
   Geometry geometry;

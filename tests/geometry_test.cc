@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
@@ -11,9 +12,12 @@
 #include <gtest/gtest.h>
 
 #include "tepal/filter.h"
+#include "tests/geometries.h"
 
 namespace tepal {
 namespace {
+
+using ::tepal::testing::kAllLayouts;
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -22,14 +26,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr uint64_t kManyKeys = std::numeric_limits<uint64_t>::max();
 
-const std::vector<Layout> kAllLayouts = {
-    Layout::kStandard, Layout::kPartitioned,   Layout::kRational,
-    Layout::kVariable, Layout::kVariablePaper, Layout::kRegister,
-    Layout::kSplit256, Layout::kSplit512,      Layout::kLine512};
-
 // Those of kAllLayouts that this build has kernels for.
 std::vector<Layout> SupportedLayouts() {
-  std::vector<Layout> layouts = kAllLayouts;
+  std::vector<Layout> layouts(std::begin(kAllLayouts), std::end(kAllLayouts));
   std::erase_if(layouts, [](Layout layout) {
     return Geometry::For(layout, 1000, 10).Validate().code() == StatusCode::kUnsupported;
   });

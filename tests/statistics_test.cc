@@ -32,12 +32,6 @@
 namespace tepal::testing {
 namespace {
 
-constexpr Layout kLayouts[] = {
-    Layout::kStandard, Layout::kPartitioned,   Layout::kRational,
-    Layout::kVariable, Layout::kVariablePaper, Layout::kRegister,
-    Layout::kSplit256, Layout::kSplit512,      Layout::kLine512,
-};
-
 Geometry Make(Layout layout, uint64_t num_bits, double probes) {
   return LayoutCase(layout, "", num_bits, probes).geometry;
 }
@@ -168,7 +162,7 @@ TEST_P(PredictionTest, HoldsFromFourToTwentyBitsPerKey) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, PredictionTest, ::testing::ValuesIn(kLayouts),
+INSTANTIATE_TEST_SUITE_P(Layouts, PredictionTest, ::testing::ValuesIn(kAllLayouts),
                          [](const auto& test) { return TestName(LayoutName(test.param)); });
 
 // ---- Any size with masks only: `variable`, and the same as printed
@@ -482,7 +476,7 @@ void ExpectNoFalseNegatives(uint64_t total_inserts, uint64_t seed) {
   Hashes hashes(seed);
   uint64_t inserts = 0;
   while (inserts < total_inserts) {
-    for (const Layout layout : kLayouts) {
+    for (const Layout layout : kAllLayouts) {
       for (const Size& size : kSizes) {
         const Geometry geometry = Geometry::For(layout, size.num_keys, size.bits_per_key);
         Filter filter = MakeFilter(geometry);
@@ -523,7 +517,7 @@ TEST_F(LongTest, HundredMillionInsertsHaveNoFalseNegative) {
 TEST_F(LongTest, ThirtyBitsPerKeyHaveThePredictedRate) {
   constexpr uint64_t kKeys = 100'000;
   uint64_t seed = 1000;
-  for (const Layout layout : kLayouts) {
+  for (const Layout layout : kAllLayouts) {
     TEPAL_TRACE_SEED(++seed);
     const Geometry geometry = Geometry::For(layout, kKeys, 30);
     const double predicted = fpr::Predict(geometry, kKeys);

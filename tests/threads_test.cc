@@ -1,6 +1,9 @@
 // What several threads may do at once. Meant for ThreadSanitizer, and useful without it.
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,7 +12,9 @@
 
 #include <gtest/gtest.h>
 
+#include "tepal/container.h"
 #include "tepal/filter.h"
+#include "tepal/fpr.h"
 #include "tepal/targets.h"
 #include "tests/column_kinds.h"
 #include "tests/test_util.h"
@@ -36,20 +41,91 @@ TEST(ThreadsTest, TheFirstUseMayComeFromManyThreadsAtOnce) {
   for (const std::string& mine : targets) EXPECT_EQ(mine, ActiveTarget());
 }
 
-TEST(ThreadsTest, ConstCallsFromManyThreadsAgree) {
-  Filter filter = MakeFilter(kGeometry);
-  filter.Insert(RandomValues(kSeed, kNumKeys));
-  const std::vector<uint64_t> probes = RandomValues(kSeed + 1, 20000);
-  std::vector<Answers> answers(4);
+// Runs `ask` in several threads at once; all must get what one thread alone gets.
+template <class Ask>
+void ExpectThreadsAgree(const Ask& ask) {
+  std::vector<decltype(ask())> answers(4);
   std::vector<std::thread> threads;
-  for (Answers& mine : answers) {
-    threads.emplace_back(
-        [&filter, &probes, &mine] { mine = Ask(filter, std::span<const uint64_t>(probes)); });
-  }
+  for (auto& mine : answers) threads.emplace_back([&ask, &mine] { mine = ask(); });
   for (std::thread& thread : threads) thread.join();
-  const Answers expected = Ask(filter, std::span<const uint64_t>(probes));
-  EXPECT_GT(expected.count, 0u);
-  for (const Answers& mine : answers) EXPECT_EQ(mine, expected);
+  const auto expected = ask();
+  for (const auto& mine : answers) EXPECT_EQ(mine, expected);
+}
+
+// Every const call, with every kind of column, and with nulls.
+std::vector<Answers> AskEverything(const ProbeCalls& filter) {
+  static const std::vector<uint64_t> kLong = EightByteKeys::Make(kSeed + 1, kNumKeys);
+  static const std::vector<uint32_t> kShort = FourByteKeys::Make(kSeed + 1, kNumKeys);
+  static const StringRows kStrings = StringKeys::Make(kSeed + 1, kNumKeys);
+  static const std::vector<uint8_t> kBits = RandomValues<uint8_t>(kSeed, kNumKeys);
+  std::vector<Answers> answers;
+  for (const Validity validity : {Validity{}, Validity{.bits = kBits.data(), .offset = 3}}) {
+    answers.push_back(Ask(filter, EightByteKeys::Column(kLong), validity));
+    answers.push_back(Ask(filter, FourByteKeys::Column(kShort), validity));
+    answers.push_back(Ask(filter, kStrings.column32(), validity));
+    answers.push_back(Ask(filter, kStrings.column64(), validity));
+    answers.push_back(AskHashes(filter, kLong, validity));
+  }
+  return answers;
+}
+
+class SharedFilterTest : public ::testing::TestWithParam<Layout> {
+ protected:
+  SharedFilterTest() { filter_.Insert(RandomValues(kSeed, kNumKeys)); }
+
+  Filter filter_ = MakeFilter(Geometry::For(GetParam(), kNumKeys, 8));
+};
+
+TEST_P(SharedFilterTest, ConstCallsFromManyThreadsAgree) {
+  EXPECT_GT(AskEverything(filter_)[0].count, 0u);
+  ExpectThreadsAgree([&] { return AskEverything(filter_); });
+}
+
+TEST_P(SharedFilterTest, ThreadsMayMakeCopyAndDropViewsOfOneFilter) {
+  const FilterView shared = filter_.View();
+  ExpectThreadsAgree([&] {
+    FilterView mine = filter_.View();
+    mine = shared;
+    return AskEverything(FilterView(mine));
+  });
+}
+
+TEST_P(SharedFilterTest, ThreadsMayCopyAndSerializeOneFilter) {
+  ExpectThreadsAgree([&] {
+    const std::vector<uint8_t> container = Serialize(filter_.View(), kNumKeys).value();
+    EXPECT_EQ(Inspect(container).value().geometry, filter_.geometry());
+    EXPECT_EQ(BytesOf(Filter::FromBytes(filter_.geometry(), filter_.bytes()).value()),
+              BytesOf(filter_));
+    return BytesOf(Deserialize(container).value());
+  });
+}
+
+TEST_P(SharedFilterTest, ThreadsMayReadAMappedFileThatOneOfThemReplaces) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("tepal_threads_test_" + std::to_string(getpid())))
+          .string();
+  ASSERT_TRUE(WriteFile(path, filter_.View()).ok());
+  const MappedFilter shared = MappedFilter::Open(path).value();
+  std::thread writer([&] {
+    for (int i = 0; i < 20; ++i) EXPECT_TRUE(WriteFile(path, filter_.View()).ok());
+  });
+  ExpectThreadsAgree([&] {
+    EXPECT_EQ(AskEverything(MappedFilter::Open(path).value().view()), AskEverything(shared.view()));
+    return AskEverything(shared.view());
+  });
+  writer.join();
+  std::filesystem::remove(path);
+}
+
+// The blocked kernels and the lane kernel.
+INSTANTIATE_TEST_SUITE_P(Layouts, SharedFilterTest,
+                         ::testing::Values(Layout::kSplit256, Layout::kVariable),
+                         [](const auto& test) { return TestName(LayoutName(test.param)); });
+
+TEST(ThreadsTest, HashesAndPredictionsMayBeAskedFromManyThreads) {
+  const std::vector<uint64_t> keys = RandomValues(kSeed, kNumKeys);
+  ExpectThreadsAgree([&] { return HashesOf(kGeometry, std::span(keys)); });
+  ExpectThreadsAgree([] { return fpr::Predict(Geometry::For(Layout::kVariable, 1000, 10), 1000); });
 }
 
 TEST(ThreadsTest, ThreadsMayFillFiltersOfTheirOwnWhileTheTargetChanges) {
