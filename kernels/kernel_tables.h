@@ -124,7 +124,7 @@ struct SetKernels {
   CombineFunction and_bytes;
   CountBitsFunction count_bits;
   CommonFunction common_bit;
-  CommonFunction common_split256;  // a block with as many common bits as a key sets in it
+  CommonFunction common_split256;  // a block with a common bit in each of its words
   CommonFunction common_split512;
   FoldFunction fold;
 };

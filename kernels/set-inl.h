@@ -101,34 +101,24 @@ HWY_INLINE bool AnyCommonBit(const uint8_t* a, const uint8_t* b, size_t num_byte
   return false;
 }
 
-// Is there a block of split256 of which every word has a common bit?
-HWY_INLINE bool AnyCommonSplit256(const uint8_t* a, const uint8_t* b, size_t num_bytes) {
-  const hn::CappedTag<uint32_t, Split256::kWordsPerBlock> d;
-  const uint32_t* a_words = reinterpret_cast<const uint32_t*>(a);
-  const uint32_t* b_words = reinterpret_cast<const uint32_t*>(b);
-  const size_t num_words = num_bytes / sizeof(uint32_t);
-  for (size_t block = 0; block < num_words; block += Split256::kWordsPerBlock) {
+// Is there a block of which every word has a common bit? Words of split512 lie half in the first
+// 256 bits of a line and half in the second, in the same lane.
+template <class Split>
+bool AnyCommonBlock(const uint8_t* a, const uint8_t* b, size_t num_bytes) {
+  constexpr size_t kBlockLanes = Split::kBlockBits / 32;
+  const hn::CappedTag<uint32_t, Split::kWordsPerBlock> d;
+  const uint32_t* a_lanes = reinterpret_cast<const uint32_t*>(a);
+  const uint32_t* b_lanes = reinterpret_cast<const uint32_t*>(b);
+  for (size_t block = 0; block < num_bytes / sizeof(uint32_t); block += kBlockLanes) {
     bool in_every_word = true;
-    for (size_t i = block; i < block + Split256::kWordsPerBlock; i += hn::Lanes(d)) {
-      const auto common = hn::And(hn::LoadU(d, a_words + i), hn::LoadU(d, b_words + i));
+    for (size_t word = block; word < block + Split::kWordsPerBlock; word += hn::Lanes(d)) {
+      auto common = hn::Zero(d);
+      for (size_t i = word; i < word + kBlockLanes; i += Split::kWordsPerBlock) {
+        common = hn::Or(common, hn::And(hn::LoadU(d, a_lanes + i), hn::LoadU(d, b_lanes + i)));
+      }
       in_every_word &= hn::AllFalse(d, hn::Eq(common, hn::Zero(d)));
     }
     if (in_every_word) return true;
-  }
-  return false;
-}
-
-// Is there a line of split512 with as many common bits as a key has, all of them different?
-HWY_INLINE bool AnyCommonSplit512(const uint8_t* a, const uint8_t* b, size_t num_bytes) {
-  constexpr size_t kLineWords = Split512::kBlockBits / 64;
-  const uint64_t* a_words = reinterpret_cast<const uint64_t*>(a);
-  const uint64_t* b_words = reinterpret_cast<const uint64_t*>(b);
-  for (size_t line = 0; line < num_bytes / sizeof(uint64_t); line += kLineWords) {
-    size_t common = 0;
-    for (size_t i = line; i < line + kLineWords; ++i) {
-      common += hwy::PopCount(a_words[i] & b_words[i]);
-    }
-    if (common >= Split512::kWordsPerBlock) return true;
   }
   return false;
 }

@@ -16,7 +16,7 @@ namespace HWY_NAMESPACE {
 const SetKernels* GetSetKernels() {
   static constexpr SetKernels kTable = {
       HWY_TARGET,   CombineBytes<OrOperator>, CombineBytes<AndOperator>, CountBits,
-      AnyCommonBit, AnyCommonSplit256,        AnyCommonSplit512,         FoldUnits};
+      AnyCommonBit, AnyCommonBlock<Split256>, AnyCommonBlock<Split512>,  FoldUnits};
   return &kTable;
 }
 
