@@ -10,6 +10,7 @@
 #include "tepal/geometry.h"
 #include "tepal/hash.h"
 #include "tepal/memory.h"
+#include "tepal/parallel_builder.h"
 #include "tepal/parquet.h"
 #include "tepal/planner.h"
 #include "tepal/profile.h"
