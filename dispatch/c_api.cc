@@ -20,6 +20,7 @@
 #include "tepal/memory.h"
 #include "tepal/parquet.h"
 #include "tepal/planner.h"
+#include "tepal/sets.h"
 #include "tepal/status.h"
 #include "tepal/targets.h"
 #include "tepal/version.h"
@@ -292,6 +293,12 @@ Status Give(const Geometry& made, tepal_geometry* geometry) {
   return status;
 }
 
+template <class T>
+Status GiveValue(const Result<T>& made, T* value) {
+  if (made.ok()) *value = *made;
+  return made.status();
+}
+
 Status ReadOnly() {
   return Status::Unsupported("the filter only reads bits that lie elsewhere; copy it first");
 }
@@ -560,6 +567,50 @@ tepal_status tepal_filter_may_contain_string(const tepal_filter* filter, const c
 tepal_status tepal_filter_may_contain_hash(const tepal_filter* filter, uint64_t hash, bool* maybe) {
   return GiveAnswer(Check().Filter(filter), maybe,
                     [&] { return filter->view.MayContainHash(hash); });
+}
+
+// ---- Sets
+
+tepal_status tepal_filter_union(tepal_filter* into, const tepal_filter* other) {
+  return Call(Check().NotNull("into", into).NotNull("other", other),
+              [&] { return into->owned ? Union(*into->owned, other->view) : ReadOnly(); });
+}
+
+tepal_status tepal_filter_intersect(tepal_filter* into, const tepal_filter* other) {
+  return Call(Check().NotNull("into", into).NotNull("other", other),
+              [&] { return into->owned ? Intersect(*into->owned, other->view) : ReadOnly(); });
+}
+
+tepal_status tepal_filter_merge(const tepal_filter* a, const tepal_filter* b,
+                                const tepal_memory* memory, tepal_filter** filter) {
+  Check check;
+  check.NotNull("a", a).NotNull("b", b).Memory(memory).NotNull("filter", filter);
+  return Call(check, [&] { return Give(Merge(a->view, b->view, ToMemory(memory)), filter); });
+}
+
+tepal_status tepal_filter_surely_disjoint(const tepal_filter* a, const tepal_filter* b,
+                                          bool* disjoint) {
+  return Call(Check().NotNull("a", a).NotNull("b", b).NotNull("disjoint", disjoint),
+              [&] { return GiveValue(SurelyDisjoint(a->view, b->view), disjoint); });
+}
+
+tepal_status tepal_filter_fill_ratio(const tepal_filter* filter, double* fill_ratio) {
+  return Call(Check().Filter(filter).NotNull("fill_ratio", fill_ratio),
+              [&] { return GiveValue(Result<double>(FillRatio(filter->view)), fill_ratio); });
+}
+
+tepal_status tepal_filter_estimate_keys(const tepal_filter* filter, uint64_t* num_keys) {
+  return Call(Check().Filter(filter).NotNull("num_keys", num_keys),
+              [&] { return GiveValue(EstimateKeys(filter->view), num_keys); });
+}
+
+tepal_status tepal_filter_shrink(const tepal_filter* filter, const tepal_geometry* smaller,
+                                 const tepal_memory* memory, tepal_filter** shrunk) {
+  Check check;
+  check.Filter(filter).Struct("smaller", smaller).Memory(memory).NotNull("shrunk", shrunk);
+  return Call(check, [&] {
+    return Give(Shrink(filter->view, ToGeometry(*smaller), ToMemory(memory)), shrunk);
+  });
 }
 
 // ---- Containers

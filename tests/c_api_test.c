@@ -348,6 +348,95 @@ static void BytesCanBeCopiedAndViewed(void) {
   tepal_filter_destroy(filter);
 }
 
+static void SetsCanBeCombined(void) {
+  const Columns* columns = GetColumns();
+  const tepal_column second = tepal_u64_column(columns->u64 + kNumKeys, kNumKeys);
+  tepal_filter *a = FilterWithKeys(), *b = SomeFilter(), *made = NULL;
+  size_t matches = 0;
+  uint64_t num_keys = 0;
+  double fill_ratio = 0;
+  bool disjoint = true;
+  EXPECT_OK(tepal_filter_surely_disjoint(a, b, &disjoint));
+  EXPECT(disjoint);  // b is empty
+  EXPECT_OK(tepal_filter_insert(b, &second));
+  EXPECT_OK(tepal_filter_merge(a, b, NULL, &made));
+  EXPECT_OK(tepal_filter_count(made, &columns->all[0], &matches));
+  EXPECT(matches == kNumRows);
+  EXPECT_OK(tepal_filter_estimate_keys(made, &num_keys));
+  EXPECT(num_keys > 1800 && num_keys < 2200);
+  EXPECT_OK(tepal_filter_fill_ratio(made, &fill_ratio));
+  EXPECT(fill_ratio > 0.4 && fill_ratio < 0.8);
+  EXPECT_OK(tepal_filter_surely_disjoint(a, made, &disjoint));
+  EXPECT(!disjoint);
+  EXPECT_OK(tepal_filter_intersect(made, a));
+  EXPECT_OK(tepal_filter_count(made, &columns->all[0], &matches));
+  EXPECT(matches >= kNumKeys && matches < kNumRows);
+  EXPECT_OK(tepal_filter_union(made, b));
+  EXPECT_OK(tepal_filter_count(made, &columns->all[0], &matches));
+  EXPECT(matches == kNumRows);
+  tepal_filter_destroy(made);
+  tepal_filter_destroy(b);
+  tepal_filter_destroy(a);
+}
+
+static void FiltersCanShrink(void) {
+  tepal_geometry large = SomeGeometry(), small = SomeGeometry();
+  large.num_bits = (uint64_t)256 << 10;
+  small.num_bits = large.num_bits / 2;
+  tepal_filter *filter = NULL, *shrunk = NULL;
+  const tepal_column* rows = &GetColumns()->all[0];
+  size_t matches = 0;
+  EXPECT_OK(tepal_filter_create(&large, NULL, &filter));
+  EXPECT_OK(tepal_filter_insert(filter, rows));
+  EXPECT_OK(tepal_filter_shrink(filter, &small, NULL, &shrunk));
+  EXPECT_OK(tepal_filter_count(shrunk, rows, &matches));
+  EXPECT(matches == kNumRows);
+  tepal_filter_destroy(shrunk);
+  shrunk = NULL;
+  small.num_bits += 256;
+  EXPECT(tepal_filter_shrink(filter, &small, NULL, &shrunk) != TEPAL_OK && shrunk == NULL);
+  EXPECT_INVALID("filter is null", tepal_filter_shrink(NULL, &small, NULL, &shrunk));
+  EXPECT_INVALID("smaller is null", tepal_filter_shrink(filter, NULL, NULL, &shrunk));
+  EXPECT_INVALID("shrunk is null", tepal_filter_shrink(filter, &small, NULL, NULL));
+  tepal_filter_destroy(filter);
+}
+
+static void WrongSetsAreRefused(void) {
+  tepal_filter *a = FilterWithKeys(), *view = NULL, *made = NULL;
+  const tepal_geometry geometry = SomeGeometry();
+  const uint8_t* bytes = NULL;
+  size_t num_bytes = 0;
+  uint64_t num_keys = 0;
+  double fill_ratio = 0;
+  bool disjoint = false;
+  EXPECT_OK(tepal_filter_bytes(a, &bytes, &num_bytes));
+  EXPECT_OK(tepal_filter_view(&geometry, bytes, num_bytes, &view));
+  EXPECT_ERROR(TEPAL_UNSUPPORTED, "only reads", tepal_filter_union(view, a));
+  EXPECT_ERROR(TEPAL_UNSUPPORTED, "only reads", tepal_filter_intersect(view, a));
+  tepal_geometry other = SomeGeometry();
+  other.seed = 5;
+  tepal_filter* b = NULL;
+  EXPECT_OK(tepal_filter_create(&other, NULL, &b));
+  EXPECT_INVALID("", tepal_filter_union(a, b));
+  EXPECT_INVALID("into is null", tepal_filter_union(NULL, a));
+  EXPECT_INVALID("other is null", tepal_filter_union(a, NULL));
+  EXPECT_INVALID("into is null", tepal_filter_intersect(NULL, a));
+  EXPECT_INVALID("other is null", tepal_filter_intersect(a, NULL));
+  EXPECT_INVALID("a is null", tepal_filter_merge(NULL, b, NULL, &made));
+  EXPECT_INVALID("b is null", tepal_filter_merge(a, NULL, NULL, &made));
+  EXPECT_INVALID("filter is null", tepal_filter_merge(a, b, NULL, NULL));
+  EXPECT_INVALID("a is null", tepal_filter_surely_disjoint(NULL, b, &disjoint));
+  EXPECT_INVALID("b is null", tepal_filter_surely_disjoint(a, NULL, &disjoint));
+  EXPECT_INVALID("disjoint is null", tepal_filter_surely_disjoint(a, b, NULL));
+  EXPECT_INVALID("filter is null", tepal_filter_fill_ratio(NULL, &fill_ratio));
+  EXPECT_INVALID("fill_ratio is null", tepal_filter_fill_ratio(a, NULL));
+  EXPECT_INVALID("filter is null", tepal_filter_estimate_keys(NULL, &num_keys));
+  EXPECT_INVALID("num_keys is null", tepal_filter_estimate_keys(a, NULL));
+  tepal_filter_destroy(b);
+  tepal_filter_destroy(view);
+  tepal_filter_destroy(a);
+}
+
 static void ContainersKeepFilters(void) {
   tepal_filter* filter = FilterWithKeys();
   tepal_filter *copy = NULL, *view = NULL, *refused = NULL;
@@ -605,6 +694,9 @@ int main(void) {
   SingleKeysAreFound();
   HashesAreThoseOfTheFilter();
   BytesCanBeCopiedAndViewed();
+  SetsCanBeCombined();
+  FiltersCanShrink();
+  WrongSetsAreRefused();
   ContainersKeepFilters();
   FilesKeepFilters();
   ParquetFiltersAreReadAndWritten();

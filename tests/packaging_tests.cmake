@@ -10,6 +10,7 @@ add_executable(shared_library_test
   $<TARGET_OBJECTS:parquet_test>
   $<TARGET_OBJECTS:planner_test>
   $<TARGET_OBJECTS:profile_test>
+  $<TARGET_OBJECTS:sets_test>
   $<TARGET_OBJECTS:status_test>
   $<TARGET_OBJECTS:tepal_reference>
   $<TARGET_OBJECTS:threads_test>)

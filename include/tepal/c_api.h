@@ -232,6 +232,30 @@ TEPAL_API tepal_status tepal_filter_may_contain_string(const tepal_filter* filte
 TEPAL_API tepal_status tepal_filter_may_contain_hash(const tepal_filter* filter, uint64_t hash,
                                                      bool* maybe);
 
+// ---- Sets: tepal/sets.h says more
+
+// Puts all keys of `other` into `into`, or keeps what both have. The geometries must be equal, or
+// `other` larger and such that tepal_filter_shrink could make it as small as `into`.
+TEPAL_API tepal_status tepal_filter_union(tepal_filter* into, const tepal_filter* other);
+TEPAL_API tepal_status tepal_filter_intersect(tepal_filter* into, const tepal_filter* other);
+
+// A new filter with the keys of both, with the geometry of the smaller one. `memory` may be null.
+TEPAL_API tepal_status tepal_filter_merge(const tepal_filter* a, const tepal_filter* b,
+                                          const tepal_memory* memory, tepal_filter** filter);
+
+// True if no key is in both; always right. False says nothing.
+TEPAL_API tepal_status tepal_filter_surely_disjoint(const tepal_filter* a, const tepal_filter* b,
+                                                    bool* disjoint);
+
+// The share of bits that are set, and how many different keys that makes.
+TEPAL_API tepal_status tepal_filter_fill_ratio(const tepal_filter* filter, double* fill_ratio);
+TEPAL_API tepal_status tepal_filter_estimate_keys(const tepal_filter* filter, uint64_t* num_keys);
+
+// A new filter of a smaller geometry with the same keys. `memory` may be null.
+TEPAL_API tepal_status tepal_filter_shrink(const tepal_filter* filter,
+                                           const tepal_geometry* smaller,
+                                           const tepal_memory* memory, tepal_filter** shrunk);
+
 // ---- Containers: filters as files and messages; tepal/container.h says more
 
 typedef int32_t tepal_key_kind;
