@@ -101,15 +101,16 @@ class Sizes {
     return With(bits, smallest->num_probes);
   }
 
-  // The k worth a look at a size: fewer than the best k are faster, and more are never better.
-  std::pair<uint32_t, uint32_t> ProbeRange(uint64_t num_bits) const {
+  // The largest k worth a look at a size: more are slower, and have more false positives. Fewer are
+  // faster.
+  uint32_t MaxProbes(uint64_t num_bits) const {
     const double bits_per_key = static_cast<double>(num_bits) / std::max(1.0, Keys());
-    const auto clamp = [&](double k) {
-      return static_cast<uint32_t>(std::clamp(k, static_cast<double>(rules_.min_probes),
-                                              static_cast<double>(rules_.max_probes)));
-    };
-    return {clamp(0.3 * bits_per_key), clamp(std::ceil(0.7 * bits_per_key) + 1)};
+    return static_cast<uint32_t>(std::clamp(std::ceil(0.7 * bits_per_key) + 1,
+                                            static_cast<double>(rules_.min_probes),
+                                            static_cast<double>(rules_.max_probes)));
   }
+
+  uint32_t MinProbes() const { return rules_.min_probes; }
 
   bool Allows(uint32_t num_probes) const {
     return layout_ != Layout::kPartitioned || !WantsPowerOfTwo(needs_) ||
@@ -227,8 +228,7 @@ std::optional<PlanCandidate> Cheapest(const Workload& workload, const Costs& cos
   const double max_fpr = workload.max_fpr == 0 ? 1 : workload.max_fpr;
   std::vector<Bounded> tries;
   for (const uint64_t num_bits : SizesToTry(workload, sizes)) {
-    const auto [first, last] = sizes.ProbeRange(num_bits);
-    for (uint32_t probes = first; probes <= last; ++probes) {
+    for (uint32_t probes = sizes.MinProbes(); probes <= sizes.MaxProbes(num_bits); ++probes) {
       if (!sizes.Allows(probes)) continue;
       const Geometry geometry = sizes.AtMost(num_bits, probes);
       const double rate = LeastRate(geometry, workload.num_keys);
