@@ -18,6 +18,7 @@
 #include "tepal/geometry.h"
 #include "tepal/hash.h"
 #include "tepal/memory.h"
+#include "tepal/parallel_builder.h"
 #include "tepal/parquet.h"
 #include "tepal/planner.h"
 #include "tepal/sets.h"
@@ -29,6 +30,10 @@ struct tepal_filter {
   std::optional<tepal::Filter> owned;         // none if the bits lie elsewhere
   std::optional<tepal::MappedFilter> mapped;  // if they lie in a file
   tepal::FilterView view;
+};
+
+struct tepal_builder {
+  std::optional<tepal::ParallelBuilder> builder;  // none once finished
 };
 
 namespace tepal {
@@ -298,6 +303,8 @@ Status GiveValue(const Result<T>& made, T* value) {
   if (made.ok()) *value = *made;
   return made.status();
 }
+
+Status Finished() { return Status::InvalidArgument("the builder is finished"); }
 
 Status ReadOnly() {
   return Status::Unsupported("the filter only reads bits that lie elsewhere; copy it first");
@@ -612,6 +619,40 @@ tepal_status tepal_filter_shrink(const tepal_filter* filter, const tepal_geometr
     return Give(Shrink(filter->view, ToGeometry(*smaller), ToMemory(memory)), shrunk);
   });
 }
+
+// ---- Builders
+
+tepal_status tepal_builder_create(const tepal_geometry* geometry, const tepal_memory* memory,
+                                  tepal_builder** builder) {
+  Check check;
+  check.Struct("geometry", geometry).Memory(memory).NotNull("builder", builder);
+  return Call(check, [&] {
+    auto made = ParallelBuilder::Create(ToGeometry(*geometry), ToMemory(memory));
+    if (made.ok()) *builder = new tepal_builder{std::move(*made)};
+    return made.status();
+  });
+}
+
+tepal_status tepal_builder_insert(tepal_builder* builder, const tepal_column* keys) {
+  return Call(Check().NotNull("builder", builder).Column(keys), [&] {
+    if (!builder->builder) return Finished();
+    VisitColumn(
+        *keys, [&](const auto& column, Validity valid) { builder->builder->Insert(column, valid); },
+        [&](auto hashes, Validity valid) { builder->builder->InsertHashes(hashes, valid); });
+    return Status::Ok();
+  });
+}
+
+tepal_status tepal_builder_finish(tepal_builder* builder, tepal_filter** filter) {
+  return Call(Check().NotNull("builder", builder).NotNull("filter", filter), [&] {
+    if (!builder->builder) return Finished();
+    Result<Filter> made = std::move(*builder->builder).Finish();
+    builder->builder.reset();
+    return Give(std::move(made), filter);
+  });
+}
+
+void tepal_builder_destroy(tepal_builder* builder) { delete builder; }
 
 // ---- Containers
 

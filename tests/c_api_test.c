@@ -437,6 +437,39 @@ static void WrongSetsAreRefused(void) {
   tepal_filter_destroy(a);
 }
 
+static void BuildersBuildTheSameFilter(void) {
+  const tepal_geometry geometry = SomeGeometry();
+  const Columns* columns = GetColumns();
+  tepal_builder* builder = NULL;
+  tepal_filter *filter = FilterWithKeys(), *built = NULL;
+  EXPECT_OK(tepal_builder_create(&geometry, NULL, &builder));
+  const tepal_column keys = tepal_u64_column(columns->u64, kNumKeys);
+  EXPECT_OK(tepal_builder_insert(builder, &keys));
+  EXPECT_OK(tepal_builder_finish(builder, &built));
+  const uint8_t *bytes = NULL, *built_bytes = NULL;
+  size_t num_bytes = 0, num_built = 0;
+  EXPECT_OK(tepal_filter_bytes(filter, &bytes, &num_bytes));
+  EXPECT_OK(tepal_filter_bytes(built, &built_bytes, &num_built));
+  EXPECT(num_bytes == num_built && memcmp(bytes, built_bytes, num_bytes) == 0);
+  tepal_filter_destroy(built);
+
+  built = NULL;
+  EXPECT_INVALID("finished", tepal_builder_finish(builder, &built));
+  EXPECT_INVALID("finished", tepal_builder_insert(builder, &keys));
+  tepal_builder_destroy(builder);
+  tepal_builder_destroy(NULL);
+  builder = NULL;
+  EXPECT_INVALID("geometry is null", tepal_builder_create(NULL, NULL, &builder));
+  EXPECT_INVALID("builder is null", tepal_builder_create(&geometry, NULL, NULL));
+  EXPECT_INVALID("builder is null", tepal_builder_insert(NULL, &keys));
+  EXPECT_INVALID("builder is null", tepal_builder_finish(NULL, &built));
+  EXPECT_OK(tepal_builder_create(&geometry, NULL, &builder));
+  EXPECT_INVALID("filter is null", tepal_builder_finish(builder, NULL));
+  EXPECT_INVALID("keys is null", tepal_builder_insert(builder, NULL));
+  tepal_builder_destroy(builder);
+  tepal_filter_destroy(filter);
+}
+
 static void ContainersKeepFilters(void) {
   tepal_filter* filter = FilterWithKeys();
   tepal_filter *copy = NULL, *view = NULL, *refused = NULL;
@@ -697,6 +730,7 @@ int main(void) {
   SetsCanBeCombined();
   FiltersCanShrink();
   WrongSetsAreRefused();
+  BuildersBuildTheSameFilter();
   ContainersKeepFilters();
   FilesKeepFilters();
   ParquetFiltersAreReadAndWritten();

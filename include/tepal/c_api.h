@@ -256,6 +256,22 @@ TEPAL_API tepal_status tepal_filter_shrink(const tepal_filter* filter,
                                            const tepal_geometry* smaller,
                                            const tepal_memory* memory, tepal_filter** shrunk);
 
+// ---- One filter, built by many threads: tepal/parallel_builder.h says more
+
+typedef struct tepal_builder tepal_builder;
+
+// `memory` may be null.
+TEPAL_API tepal_status tepal_builder_create(const tepal_geometry* geometry,
+                                            const tepal_memory* memory, tepal_builder** builder);
+
+// Any number of threads may do this at once.
+TEPAL_API tepal_status tepal_builder_insert(tepal_builder* builder, const tepal_column* keys);
+
+// The filter, once all inserts have returned. The builder can then only be destroyed.
+TEPAL_API tepal_status tepal_builder_finish(tepal_builder* builder, tepal_filter** filter);
+
+TEPAL_API void tepal_builder_destroy(tepal_builder* builder);
+
 // ---- Containers: filters as files and messages; tepal/container.h says more
 
 typedef int32_t tepal_key_kind;
