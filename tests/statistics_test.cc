@@ -28,6 +28,7 @@
 #include "tepal/geometry.h"
 #include "tests/geometries.h"
 #include "tests/test_util.h"
+#include "tools/tepal/measured_rate.h"
 
 namespace tepal::testing {
 namespace {
@@ -36,76 +37,12 @@ Geometry Make(Layout layout, uint64_t num_bits, double probes) {
   return LayoutCase(layout, "", num_bits, probes).geometry;
 }
 
-// ---- Random hashes, several times faster than std::mt19937_64
+using tool::Hashes;
+using tool::Insert;
+using tool::Measure;
+using tool::Measured;
 
-class Hashes {
- public:
-  explicit Hashes(uint64_t seed) : state_(seed * 0xD1342543DE82EF95u) {}
-
-  uint64_t operator()() {  // SplitMix64
-    state_ += 0x9E3779B97F4A7C15u;
-    uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-  }
-
-  const std::vector<uint64_t>& Next(size_t count) {
-    values_.resize(count);
-    for (uint64_t& value : values_) value = (*this)();
-    return values_;
-  }
-
- private:
-  uint64_t state_;
-  std::vector<uint64_t> values_;
-};
-
-// ---- Counting
-
-constexpr size_t kBatch = size_t{1} << 14;
-
-struct Measured {
-  uint64_t hits = 0;
-  uint64_t probes = 0;
-
-  double rate() const { return static_cast<double>(hits) / static_cast<double>(probes); }
-  // Of the measured rate, if the true one is `rate`.
-  double Sigma(double rate) const {
-    return std::sqrt(rate * (1 - rate) / static_cast<double>(probes));
-  }
-};
-
-void Insert(Filter& filter, uint64_t num_keys, Hashes& hashes) {
-  for (uint64_t done = 0; done < num_keys;) {
-    const uint64_t count = std::min<uint64_t>(kBatch, num_keys - done);
-    filter.InsertHashes(hashes.Next(count));
-    done += count;
-  }
-}
-
-// Random hashes are in a filter with a probability of 2^-40 or so.
-void Probe(const Filter& filter, uint64_t num_probes, Hashes& hashes, Measured& measured) {
-  for (uint64_t done = 0; done < num_probes;) {
-    const uint64_t count = std::min<uint64_t>(kBatch, num_probes - done);
-    measured.hits += filter.CountHashes(hashes.Next(count));
-    done += count;
-  }
-  measured.probes += num_probes;
-}
-
-// Over several filters, because the fill of one differs from the mean.
-Measured Measure(const Geometry& geometry, uint64_t num_keys, uint64_t num_filters,
-                 uint64_t num_probes, uint64_t seed) {
-  Hashes hashes(seed);
-  Measured measured;
-  for (uint64_t i = 0; i < num_filters; ++i) {
-    Filter filter = MakeFilter(geometry);
-    Insert(filter, num_keys, hashes);
-    Probe(filter, num_probes / num_filters, hashes, measured);
-  }
-  return measured;
-}
+// ---- Expectations
 
 // `tolerance` is relative.
 void ExpectRate(const Measured& measured, double expected, double tolerance,

@@ -1,35 +1,31 @@
-// Builds a filter of many keys, checks it against the scalar reference and against the predicted
-// rate of false positives, and compares the CPU targets. Uses the public API and the reference
-// only.
-//
-//   tepal_demo [number of keys]
+// tepal demo: builds a filter of many keys, checks it against the scalar reference and against the
+// predicted rate of false positives, and compares the CPU targets.
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <functional>
 #include <limits>
-#include <optional>
+#include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "kernels/reference.h"
 #include "tepal/tepal.h"
+#include "tools/tepal/command.h"
+#include "tools/tepal/units.h"
 
-namespace tepal::demo {
+namespace tepal::tool {
 namespace {
 
-constexpr double kBitsPerKey = 12;
-constexpr size_t kDefaultKeys = 10'000'000;
-constexpr size_t kMinKeys = 1000;           // fewer give no false positives to count
-constexpr size_t kMaxKeys = 1'000'000'000;  // 28 bytes of memory each
-constexpr size_t kSampleKeys = 100'000;     // of each kind, compared one by one with the reference
-constexpr int kRepetitions = 3;             // of a timing; the fastest counts
+constexpr double kMaxFpr = 0.01;
+constexpr uint64_t kDefaultKeys = 10'000'000;
+constexpr uint64_t kMinKeys = 1000;           // fewer give no false positives to count
+constexpr uint64_t kMaxKeys = 1'000'000'000;  // 28 bytes of memory each
+constexpr size_t kSampleKeys = 100'000;  // of each kind, compared one by one with the reference
+constexpr int kRepetitions = 3;          // of a timing; the fastest counts
 
 using Keys = std::vector<uint64_t>;
 using Bitmap = std::vector<uint8_t>;
@@ -245,34 +241,30 @@ bool Run(Filter filter, size_t num_keys) {
   return good;
 }
 
-std::optional<size_t> ParseCount(std::string_view text) {
-  size_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (count < kMinKeys || count > kMaxKeys) return std::nullopt;
-  return count;
-}
-
-int Main(int argc, char** argv) {
-  const std::optional<size_t> num_keys = argc > 1 ? ParseCount(argv[1]) : kDefaultKeys;
-  if (argc > 2 || !num_keys.has_value()) {
-    std::fprintf(stderr, "usage: %s [number of keys, %zu to %zu; %zu if not given]\n", argv[0],
-                 kMinKeys, kMaxKeys, kDefaultKeys);
-    return 2;
+Status Demo(uint64_t num_keys) {
+  if (num_keys < kMinKeys || num_keys > kMaxKeys) {
+    return Status::InvalidArgument("the demo takes " + FormatCount(kMinKeys) + " to " +
+                                   FormatCount(kMaxKeys) + " keys");
   }
-  const Geometry geometry = Geometry::For(Layout::kSplit256, *num_keys, kBitsPerKey);
-  Result<Filter> filter = Filter::Create(geometry);
-  if (!filter.ok()) {
-    std::fprintf(stderr, "%s\n", filter.status().message().c_str());
-    return 1;
-  }
-  std::printf("Tepal %s on %s: %s, %g bits per key, %.1f MiB\n", Version(), ActiveTarget().c_str(),
-              std::string(LayoutName(geometry.layout)).c_str(), kBitsPerKey,
-              static_cast<double>(geometry.num_bytes()) / (1 << 20));
-  return Run(std::move(*filter), *num_keys) ? 0 : 1;
+  const Result<FilterPlan> plan = MakePlan({.num_keys = num_keys, .max_fpr = kMaxFpr});
+  if (!plan.ok()) return plan.status();
+  Result<Filter> filter = Filter::Create(plan->geometry);
+  if (!filter.ok()) return filter.status();
+  std::printf("Tepal %s on %s. The plan for %s keys:\n\n%s\n", Version(), ActiveTarget().c_str(),
+              FormatCount(num_keys).c_str(), plan->Explain().c_str());
+  return Run(std::move(*filter), num_keys) ? Status::Ok()
+                                           : Status::Corrupt("the demo found a difference");
 }
 
 }  // namespace
-}  // namespace tepal::demo
 
-int main(int argc, char** argv) { return tepal::demo::Main(argc, argv); }
+Command AddDemo(CLI::App& app) {
+  auto num_keys = std::make_shared<uint64_t>(kDefaultKeys);
+  CLI::App* const command =
+      app.add_subcommand("demo", "Build and check a large filter, compare the CPU targets");
+  command->footer("Example: tepal demo 1M");
+  AddParsed(*command, "KEYS", *num_keys, ParseCount, "How many keys; 10M if not given");
+  return {command, [num_keys] { return Demo(*num_keys); }};
+}
+
+}  // namespace tepal::tool

@@ -1,0 +1,94 @@
+#include "tools/tepal/input.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace tepal::tool {
+namespace {
+
+Status Failed(const std::string& what, const std::string& name) {
+  return Status::IoError("cannot " + what + " " + name + ": " + std::strerror(errno));
+}
+
+}  // namespace
+
+Result<Input> Input::Open(const std::string& path) {
+  const bool standard = path == kStandardInput;
+  const std::string name = standard ? "standard input" : path;
+  // Of a duplicate both have one position: Rewind() and a later Open() agree about it.
+  const int descriptor = standard ? dup(STDIN_FILENO) : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return Failed("open", name);
+  Input input(name, descriptor);
+  struct stat status = {};
+  if (fstat(descriptor, &status) != 0) return Failed("examine", name);
+  if (S_ISDIR(status.st_mode)) return Status::IoError("cannot read " + name + ": is a directory");
+  if (S_ISREG(status.st_mode)) {
+    const off_t start = lseek(descriptor, 0, SEEK_CUR);
+    if (start < 0) return Failed("find the position in", name);
+    input.start_ = static_cast<uint64_t>(start);
+    input.size_ = start < status.st_size ? static_cast<uint64_t>(status.st_size - start) : 0;
+  }
+#if defined(F_SETPIPE_SZ)
+  // Fewer and larger reads. Not all kernels allow it, and all work without.
+  if (S_ISFIFO(status.st_mode))
+    (void)fcntl(descriptor, F_SETPIPE_SZ, static_cast<int>(kWindowBytes));
+#endif
+  return input;
+}
+
+Input::Input(std::string name, int descriptor)
+    : name_(std::move(name)), descriptor_(descriptor), buffer_(kWindowBytes) {}
+
+Input::Input(Input&& other) noexcept
+    : name_(std::move(other.name_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      size_(other.size_),
+      start_(other.start_),
+      bytes_consumed_(other.bytes_consumed_),
+      buffer_(std::move(other.buffer_)),
+      begin_(other.begin_),
+      end_(other.end_) {}
+
+Input::~Input() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+void Input::Consume(size_t num_bytes) {
+  begin_ += num_bytes;
+  bytes_consumed_ += num_bytes;
+}
+
+Result<bool> Input::Fill() {
+  // To the front of the buffer, which keeps raw keys aligned.
+  std::memmove(buffer_.data(), unread(), num_unread());
+  end_ -= std::exchange(begin_, 0);
+  if (end_ == buffer_.size()) {
+    if (buffer_.size() >= kMaxWindowBytes) {
+      return Status::Unsupported(name_ + ": a line or record of more than " +
+                                 std::to_string(kMaxWindowBytes >> 20) + " MiB at byte " +
+                                 std::to_string(bytes_consumed_));
+    }
+    buffer_.resize(2 * buffer_.size());
+  }
+  ssize_t num_read = 0;
+  do {
+    num_read = read(descriptor_, buffer_.data() + end_, buffer_.size() - end_);
+  } while (num_read < 0 && errno == EINTR);
+  if (num_read < 0) return Failed("read", name_);
+  end_ += static_cast<size_t>(num_read);
+  return num_read > 0;
+}
+
+Status Input::Rewind() {
+  if (lseek(descriptor_, static_cast<off_t>(start_), SEEK_SET) < 0) return Failed("rewind", name_);
+  begin_ = end_ = 0;
+  bytes_consumed_ = 0;
+  return Status::Ok();
+}
+
+}  // namespace tepal::tool
