@@ -47,7 +47,9 @@ constexpr bool kScalarPopCount = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE
 // a * b for u64 lanes that are both below 2^32: one multiplication where Mul() needs three on AVX2.
 template <class D64, class V64 = hn::Vec<D64>>
 HWY_INLINE V64 MulLow32(D64 /*d64*/, V64 a, V64 b) {
-#if HWY_TARGET == HWY_SCALAR  // no BitCast between lanes of different sizes
+#if HWY_TARGET == HWY_SCALAR || __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  // SCALAR has no BitCast between lanes of different sizes. Big-endian, the low halves are the odd
+  // lanes, and Highway 1.0.3 has no MulOdd.
   return a * b;
 #else
   const hn::Repartition<uint32_t, D64> d32;
