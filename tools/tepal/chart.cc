@@ -64,7 +64,7 @@ std::string GnuplotScript(const Chart& chart) {
   const bool bars = !chart.categories.empty();
   if (bars) {
     out << "set style data histograms\nset style histogram clustered gap 1\n"
-        << "set style fill solid 0.9 noborder\nset xtics nomirror\n";
+        << "set style fill solid 0.9 noborder\nset xtics nomirror rotate by -30\n";
     if (!chart.log_y) out << "set yrange [0:*]\n";
   }
   for (size_t i = 0; i < chart.series.size(); ++i) WriteData(chart, chart.series[i], i, out);
