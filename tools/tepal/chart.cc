@@ -58,7 +58,7 @@ std::string GnuplotScript(const Chart& chart) {
       << "set title " << Quoted(chart.title) << "\n"
       << "set xlabel " << Quoted(chart.x_label) << "\n"
       << "set ylabel " << Quoted(chart.y_label) << "\n"
-      << "set key outside right top\nset grid lc rgb '#dddddd'\n";
+      << "set key outside below\nset grid lc rgb '#dddddd'\n";
   if (chart.log_x) out << "set logscale x\n";
   if (chart.log_y) out << "set logscale y\n";
   const bool bars = !chart.categories.empty();

@@ -123,7 +123,8 @@ uint64_t CacheBytes(int name, uint64_t otherwise) {
 }
 #endif
 
-// Filters that fit well into a cache, and not into the next smaller one.
+// Filters that fit well into a cache, and not into the next smaller one. Virtual machines may
+// report an L3 that they have only a part of, hence 8 times L2.
 std::vector<Level> Levels() {
   uint64_t l1_bytes = uint64_t{32} << 10;
   uint64_t l2_bytes = uint64_t{512} << 10;
@@ -133,11 +134,9 @@ std::vector<Level> Levels() {
   l2_bytes = CacheBytes(_SC_LEVEL2_CACHE_SIZE, l2_bytes);
   l3_bytes = CacheBytes(_SC_LEVEL3_CACHE_SIZE, l3_bytes);
 #endif
-  const auto between = static_cast<uint64_t>(
-      std::sqrt(static_cast<double>(l2_bytes) * static_cast<double>(l3_bytes)));
   return {{"L1", l1_bytes / 2},
           {"L2", l2_bytes / 2},
-          {"L3", between},
+          {"L3", std::min(8 * l2_bytes, l3_bytes / 2)},
           {"memory", std::clamp(4 * l3_bytes, uint64_t{64} << 20, uint64_t{256} << 20)}};
 }
 
