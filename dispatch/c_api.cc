@@ -137,7 +137,7 @@ tepal_status Call(const Check& check, const Body& body) noexcept {
     if (!status.ok()) SetErrorMessage("%s", status.message().c_str());
     return static_cast<tepal_status>(status.code());
   } catch (...) {
-    SetErrorMessage("%s", "there is not enough memory");
+    SetErrorMessage("%s", "out of memory");
     return TEPAL_OUT_OF_MEMORY;
   }
 }

@@ -13,6 +13,7 @@
 
 #include "dispatch/bitmap.h"
 #include "dispatch/files.h"
+#include "dispatch/no_memory.h"
 
 namespace tepal {
 namespace {
@@ -168,7 +169,8 @@ Status CheckInfo(const ContainerInfo& info, Bytes header) {
   if (status.ok()) status = CheckKnown(KeyKindName(info.key_kind), "key kind", header, kKeyKind);
   if (!status.ok()) return status;
   status = info.geometry.Validate();
-  return status.ok() ? status : Status::Corrupt("the geometry is not valid: " + status.message());
+  if (status.code() != StatusCode::kInvalidArgument) return status;  // ok, or no memory
+  return Status::Corrupt("the geometry is not valid: " + status.message());
 }
 
 // A container whose header is in order.
@@ -219,7 +221,7 @@ std::string_view KeyKindName(KeyKind key_kind) {
 }
 
 Result<std::vector<uint8_t>> Serialize(const FilterView& filter, uint64_t num_keys,
-                                       KeyKind key_kind) {
+                                       KeyKind key_kind) try {
   if (Status status = CheckKeyKind(key_kind); !status.ok()) return status;
   const size_t num_bytes = kHeaderBytes + filter.bytes().size();
   try {
@@ -232,34 +234,44 @@ Result<std::vector<uint8_t>> Serialize(const FilterView& filter, uint64_t num_ke
   } catch (const std::bad_alloc&) {
     return Status::OutOfMemory("no memory for a container of " + Text(num_bytes) + " bytes");
   }
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
-Result<ContainerInfo> Inspect(Bytes container) {
+Result<ContainerInfo> Inspect(Bytes container) try {
   const Result<Parsed> parsed = Parse(container);
   if (!parsed.ok()) return parsed.status();
   return parsed->info;
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
-Result<FilterView> FilterView::Open(Bytes container) {
+Result<FilterView> FilterView::Open(Bytes container) try {
   const Result<Parsed> parsed = ParseAll(container);
   if (!parsed.ok()) return parsed.status();
   return Over(parsed->info.geometry, parsed->payload);
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
-Result<Filter> Deserialize(Bytes container, const MemoryOptions& memory) {
+Result<Filter> Deserialize(Bytes container, const MemoryOptions& memory) try {
   const Result<Parsed> parsed = ParseAll(container);
   if (!parsed.ok()) return parsed.status();
   return Filter::FromBytes(parsed->info.geometry, parsed->payload, memory);
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
 Status WriteFile(const std::string& path, const FilterView& filter, uint64_t num_keys,
-                 KeyKind key_kind) {
+                 KeyKind key_kind) try {
   if (Status status = CheckKeyKind(key_kind); !status.ok()) return status;
   const Header header = MakeHeader(filter, num_keys, key_kind);
   return ReplaceFile(path, {header, filter.bytes()});
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
-Result<MappedFilter> MappedFilter::Open(const std::string& path) {
+Result<MappedFilter> MappedFilter::Open(const std::string& path) try {
   Result<MappedFile> mapped = MappedFile::Open(path);
   if (!mapped.ok()) return mapped.status();
   std::unique_ptr<MappedFile> file(new (std::nothrow) MappedFile(std::move(*mapped)));
@@ -269,6 +281,8 @@ Result<MappedFilter> MappedFilter::Open(const std::string& path) {
   Result<FilterView> view = FilterView::Over(parsed->info.geometry, parsed->payload);
   if (!view.ok()) return AtPath(path, view.status());
   return MappedFilter(std::move(file), std::move(*view), parsed->info);
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
 MappedFilter::MappedFilter(std::unique_ptr<MappedFile> file, FilterView view,

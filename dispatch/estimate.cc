@@ -16,6 +16,7 @@
 #include <span>
 
 #include "dispatch/active_kernels.h"
+#include "dispatch/no_memory.h"
 #include "dispatch/shape.h"
 #include "kernels/layout_traits.h"
 #include "tepal/sets.h"
@@ -109,7 +110,7 @@ double KeysForBits(const Areas& areas, double num_set) {
 
 }  // namespace
 
-Result<uint64_t> EstimateKeys(const FilterView& filter) {
+Result<uint64_t> EstimateKeys(const FilterView& filter) try {
   const std::span<const uint8_t> bytes = filter.bytes();
   const uint64_t num_set = ActiveKernels().sets->count_bits(bytes.data(), bytes.size());
   if (num_set == filter.geometry().num_bits) {
@@ -118,6 +119,8 @@ Result<uint64_t> EstimateKeys(const FilterView& filter) {
   }
   const double num_keys = KeysForBits(Areas(filter.geometry()), static_cast<double>(num_set));
   return static_cast<uint64_t>(std::llround(num_keys));
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
 }  // namespace tepal

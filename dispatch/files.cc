@@ -87,13 +87,12 @@ Status TemporaryFile::Commit(const std::string& path) {
   return Status::Ok();
 }
 
-// Lets the new name survive a power failure. Best effort: a directory may be writable and not
+// To let the new name survive a power failure. Best effort: a directory may be writable and not
 // readable, and without this the worst is that the old file comes back.
-void SyncDirectoryOf(const std::string& path) {
+Descriptor OpenDirectoryOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const Descriptor descriptor(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (descriptor.is_open()) static_cast<void>(fsync(descriptor.get()));
+  return Descriptor(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 }  // namespace
@@ -138,8 +137,10 @@ Status ReplaceFile(const std::string& path,
   for (const std::span<const uint8_t> piece : pieces) {
     if (Status status = file->Write(piece); !status.ok()) return status;
   }
+  // Opened before the file is replaced: from then on nothing may fail, not even for lack of memory.
+  const Descriptor directory = OpenDirectoryOf(path);
   if (Status status = file->Commit(path); !status.ok()) return status;
-  SyncDirectoryOf(path);
+  if (directory.is_open()) static_cast<void>(fsync(directory.get()));
   return Status::Ok();
 }
 

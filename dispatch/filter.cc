@@ -12,6 +12,7 @@
 #include "dispatch/filter_access.h"
 #include "dispatch/hash_chunks.h"
 #include "dispatch/key_sources.h"
+#include "dispatch/no_memory.h"
 #include "dispatch/shape.h"
 #include "tepal/targets.h"
 
@@ -112,12 +113,8 @@ Result<std::shared_ptr<const FilterCore>> MakeCore(const Geometry& geometry) {
   if (Status status = geometry.Validate(); !status.ok()) return status;
   Result<OwnedShape> shape = MakeShape(geometry);
   if (!shape.ok()) return shape.status();
-  try {  // a shared_ptr cannot be had without
-    return std::shared_ptr<const FilterCore>(
-        std::make_shared<FilterCore>(FilterCore{geometry, std::move(*shape)}));
-  } catch (const std::bad_alloc&) {
-    return Status::OutOfMemory("no memory for the description of a filter");
-  }
+  return std::shared_ptr<const FilterCore>(
+      std::make_shared<FilterCore>(FilterCore{geometry, std::move(*shape)}));
 }
 
 Status CheckLength(const Geometry& geometry, std::span<const uint8_t> bytes) {
@@ -164,15 +161,17 @@ bool ProbeCalls::MayContain(std::string_view key) const {
 FilterView::FilterView(std::shared_ptr<const FilterCore> core, const uint8_t* bytes)
     : ProbeCalls(std::move(core), bytes) {}
 
-Result<FilterView> FilterView::Over(const Geometry& geometry, std::span<const uint8_t> bytes) {
+Result<FilterView> FilterView::Over(const Geometry& geometry, std::span<const uint8_t> bytes) try {
   Result<std::shared_ptr<const FilterCore>> core = MakeCore(geometry);
   if (!core.ok()) return core.status();
   if (Status status = CheckLength(geometry, bytes); !status.ok()) return status;
   if (Status status = CheckAlignment(bytes); !status.ok()) return status;
   return FilterView(std::move(*core), bytes.data());
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
-Result<Filter> Filter::Create(const Geometry& geometry, const MemoryOptions& memory) {
+Result<Filter> Filter::Create(const Geometry& geometry, const MemoryOptions& memory) try {
   Result<std::shared_ptr<const FilterCore>> core = MakeCore(geometry);
   if (!core.ok()) return core.status();
   Result<Buffer> allocated = Buffer::Allocate(geometry.num_bytes(), memory);
@@ -180,15 +179,19 @@ Result<Filter> Filter::Create(const Geometry& geometry, const MemoryOptions& mem
   std::unique_ptr<Buffer> buffer(new (std::nothrow) Buffer(std::move(*allocated)));
   if (buffer == nullptr) return Status::OutOfMemory("no memory for a Filter object");
   return Filter(std::move(*core), std::move(buffer));
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
 Result<Filter> Filter::FromBytes(const Geometry& geometry, std::span<const uint8_t> bytes,
-                                 const MemoryOptions& memory) {
+                                 const MemoryOptions& memory) try {
   if (Status status = geometry.Validate(); !status.ok()) return status;
   if (Status status = CheckLength(geometry, bytes); !status.ok()) return status;
   Result<Filter> filter = Create(geometry, memory);
   if (filter.ok()) std::memcpy(filter->buffer_->data(), bytes.data(), bytes.size());
   return filter;
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
 Filter::Filter(std::shared_ptr<const FilterCore> core, std::unique_ptr<Buffer> buffer)

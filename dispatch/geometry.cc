@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "dispatch/no_memory.h"
 #include "dispatch/sizing.h"
 #include "kernels/layout_traits.h"
 #include "tepal/fpr.h"
@@ -120,7 +121,7 @@ Geometry Geometry::For(Layout layout, uint64_t num_keys, double bits_per_key) {
   return geometry;
 }
 
-Status Geometry::Validate() const {
+Status Geometry::Validate() const try {
   if (LayoutName(layout).empty()) return Status::InvalidArgument("layout is not one of Layout");
   if (HashKindName(hash).empty()) return Status::InvalidArgument("hash is not one of HashKind");
   const SizeRules rules = RulesOf(layout);
@@ -134,6 +135,8 @@ Status Geometry::Validate() const {
     if (Status status = CheckProbes(*this, rules); !status.ok()) return status;
   }
   return CheckSize(*this, rules);
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
 std::string_view LayoutName(Layout layout) {
@@ -143,7 +146,7 @@ std::string_view LayoutName(Layout layout) {
   return {};
 }
 
-Result<Layout> ParseLayout(std::string_view name) {
+Result<Layout> ParseLayout(std::string_view name) try {
   std::string known;
   for (const LayoutNameRow& row : kLayoutNames) {
     if (row.name == name) return row.layout;
@@ -151,6 +154,8 @@ Result<Layout> ParseLayout(std::string_view name) {
   }
   return Status::InvalidArgument("unknown layout \"" + std::string(name) + "\"; there are " +
                                  known);
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
 std::string_view HashKindName(HashKind hash) {

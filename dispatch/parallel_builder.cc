@@ -12,6 +12,7 @@
 #include "dispatch/build_workers.h"
 #include "dispatch/hash_chunks.h"
 #include "dispatch/key_sources.h"
+#include "dispatch/no_memory.h"
 #include "dispatch/shape.h"
 
 namespace tepal {
@@ -112,7 +113,7 @@ struct ParallelBuilder::Impl {
 
 Result<ParallelBuilder> ParallelBuilder::Create(const Geometry& geometry,
                                                 const MemoryOptions& memory,
-                                                BuildStrategy strategy) {
+                                                BuildStrategy strategy) try {
   Result<Filter> filter = Filter::Create(geometry, memory);
   if (!filter.ok()) return filter.status();
   const Result<BuildStrategy> chosen = Choose(geometry, strategy);
@@ -122,6 +123,8 @@ Result<ParallelBuilder> ParallelBuilder::Create(const Geometry& geometry,
     return Status::OutOfMemory("no memory for the buffers of a ParallelBuilder");
   }
   return ParallelBuilder(std::move(impl));
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
 ParallelBuilder::ParallelBuilder(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -145,11 +148,13 @@ void ParallelBuilder::InsertHashes(std::span<const uint64_t> hashes, Validity va
   impl_->Insert<HashSource>(hashes, validity);
 }
 
-Result<Filter> ParallelBuilder::Finish() && {
+Result<Filter> ParallelBuilder::Finish() && try {
   if (impl_ == nullptr) return Status::InvalidArgument("the ParallelBuilder has been finished");
   const std::unique_ptr<Impl> impl = std::move(impl_);
   impl->pool.Finish(ActiveKernels());
   return std::move(impl->shared.filter);
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
 }  // namespace tepal

@@ -11,6 +11,7 @@
 
 #include "dispatch/bitmap.h"
 #include "dispatch/key_sources.h"
+#include "dispatch/no_memory.h"
 #include "dispatch/thrift_compact.h"
 #include "kernels/layout_traits.h"
 #include "tepal/fpr.h"
@@ -200,7 +201,7 @@ size_t ProbeFloats(const ProbeCalls& filter, std::span<const Float> values, uint
 
 // ---- Sizes
 
-Result<Geometry> GeometryOfBytes(uint64_t bitset_bytes) {
+Result<Geometry> GeometryOfBytes(uint64_t bitset_bytes) try {
   if (bitset_bytes == 0 || bitset_bytes > kMaxBitsetBytes || bitset_bytes % kBlockBytes != 0) {
     return Status::InvalidArgument("a Parquet filter of " + std::to_string(bitset_bytes) +
                                    " bytes: must be a multiple of " + std::to_string(kBlockBytes) +
@@ -212,20 +213,28 @@ Result<Geometry> GeometryOfBytes(uint64_t bitset_bytes) {
                   .num_probes = Split256::kWordsPerBlock,
                   .hash = kHash,
                   .seed = kSeed};
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
-Result<Geometry> GeometryFor(uint64_t num_keys, double max_fpr, BlockCount blocks) {
+Result<Geometry> GeometryFor(uint64_t num_keys, double max_fpr, BlockCount blocks) try {
   const Result<Geometry> smallest = fpr::GeometryForRate(Layout::kSplit256, num_keys, max_fpr);
   if (!smallest.ok()) return smallest.status();
   const uint64_t bytes = smallest->num_bytes();
   return GeometryOfBytes(blocks == BlockCount::kPowerOfTwo ? std::bit_ceil(bytes) : bytes);
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
 // ---- Bytes
 
-Result<Header> ReadHeader(std::span<const uint8_t> bytes) { return HeaderReader(bytes).Read(); }
+Result<Header> ReadHeader(std::span<const uint8_t> bytes) try {
+  return HeaderReader(bytes).Read();
+} catch (const std::exception&) {
+  return NoMemory();
+}
 
-Result<Filter> Read(std::span<const uint8_t> bytes, const MemoryOptions& memory) {
+Result<Filter> Read(std::span<const uint8_t> bytes, const MemoryOptions& memory) try {
   const Result<Header> header = ReadHeader(bytes);
   if (!header.ok()) return header.status();
   const std::span<const uint8_t> rest = bytes.subspan(header->header_bytes);
@@ -237,9 +246,11 @@ Result<Filter> Read(std::span<const uint8_t> bytes, const MemoryOptions& memory)
   const Result<Geometry> geometry = GeometryOfBytes(header->bitset_bytes);
   if (!geometry.ok()) return geometry.status();
   return Filter::FromBytes(*geometry, rest.first(header->bitset_bytes), memory);
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
-Result<Filter> ReadExactly(std::span<const uint8_t> bytes, const MemoryOptions& memory) {
+Result<Filter> ReadExactly(std::span<const uint8_t> bytes, const MemoryOptions& memory) try {
   const Result<Header> header = ReadHeader(bytes);
   if (!header.ok()) return header.status();
   if (header->total_bytes() != bytes.size()) {
@@ -248,9 +259,11 @@ Result<Filter> ReadExactly(std::span<const uint8_t> bytes, const MemoryOptions& 
                            std::to_string(bytes.size()));
   }
   return Read(bytes, memory);
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
-Result<std::vector<uint8_t>> Write(const ProbeCalls& filter) {
+Result<std::vector<uint8_t>> Write(const ProbeCalls& filter) try {
   if (Status status = CheckWritable(filter.geometry()); !status.ok()) return status;
   const std::span<const uint8_t> bitset = filter.bytes();
   try {
@@ -263,6 +276,8 @@ Result<std::vector<uint8_t>> Write(const ProbeCalls& filter) {
     return Status::OutOfMemory("no memory for a copy of " + std::to_string(bitset.size()) +
                                " bytes");
   }
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
 // ---- Hashes

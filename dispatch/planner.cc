@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "dispatch/capabilities.h"
+#include "dispatch/no_memory.h"
 #include "dispatch/plan_text.h"
 #include "dispatch/sizing.h"
 #include "kernels/layout_traits.h"
@@ -386,7 +387,7 @@ FilterPlan PlanOf(const Workload& workload, const MachineProfile& profile,
 
 }  // namespace
 
-Result<FilterPlan> MakePlan(const Workload& workload, const MachineProfile& profile) {
+Result<FilterPlan> MakePlan(const Workload& workload, const MachineProfile& profile) try {
   if (Status status = Check(workload); !status.ok()) return status;
   if (Status status = profile.Validate(); !status.ok()) return status;
   const Costs costs(workload, profile);
@@ -402,10 +403,14 @@ Result<FilterPlan> MakePlan(const Workload& workload, const MachineProfile& prof
   }
   if (!any_allowed) return Infeasible(workload);
   return PlanOf(workload, profile, std::move(candidates));
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
-Result<FilterPlan> MakePlan(const Workload& workload) {
+Result<FilterPlan> MakePlan(const Workload& workload) try {
   return MakePlan(workload, MachineProfile::ForThisMachine());
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
 }  // namespace tepal

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "dispatch/capabilities.h"
+#include "dispatch/no_memory.h"
 
 namespace tepal {
 namespace {
@@ -128,7 +129,7 @@ double MachineProfile::InsertNs(const Geometry& geometry) const {
   return Time(*this, geometry.layout, Operation::kInsert, geometry.num_bytes(), Probes(geometry));
 }
 
-Status MachineProfile::Validate() const {
+Status MachineProfile::Validate() const try {
   if (Status status = CheckSizes(filter_bytes); !status.ok()) return status;
   if (curves.size() > kMaxCurves)
     return Wrong("more than " + std::to_string(kMaxCurves) + " curves");
@@ -155,6 +156,8 @@ Status MachineProfile::Validate() const {
     }
   }
   return Status::Ok();
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
 }  // namespace tepal

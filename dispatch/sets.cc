@@ -6,6 +6,7 @@
 
 #include "dispatch/active_kernels.h"
 #include "dispatch/filter_access.h"
+#include "dispatch/no_memory.h"
 #include "dispatch/shrink_plan.h"
 #include "kernels/layout_traits.h"
 
@@ -75,7 +76,7 @@ bool Disjoint(const FilterView& a, const FilterView& b) {
 
 }  // namespace
 
-Status Union(Filter& into, const FilterView& other) {
+Status Union(Filter& into, const FilterView& other) try {
   const std::span<uint8_t> bytes = FilterAccess::MutableBytes(into);
   if (into.geometry() == other.geometry()) {
     Kernels().or_bytes(other.bytes().data(), bytes.size(), bytes.data());
@@ -85,9 +86,11 @@ Status Union(Filter& into, const FilterView& other) {
   if (!plan.ok()) return ExplainOrder(plan.status(), into.geometry(), other.geometry());
   plan->Run(Kernels(), other.bytes().data(), bytes.data());
   return Status::Ok();
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
-Status Intersect(Filter& into, const FilterView& other) {
+Status Intersect(Filter& into, const FilterView& other) try {
   const std::span<uint8_t> bytes = FilterAccess::MutableBytes(into);
   if (into.geometry() == other.geometry()) {
     Kernels().and_bytes(other.bytes().data(), bytes.size(), bytes.data());
@@ -97,19 +100,23 @@ Status Intersect(Filter& into, const FilterView& other) {
   if (!shrunk.ok()) return ExplainOrder(shrunk.status(), into.geometry(), other.geometry());
   Kernels().and_bytes(shrunk->bytes().data(), bytes.size(), bytes.data());
   return Status::Ok();
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
 Result<Filter> Shrink(const FilterView& filter, const Geometry& smaller,
-                      const MemoryOptions& memory) {
+                      const MemoryOptions& memory) try {
   const Result<ShrinkPlan> plan = PlanShrink(filter.geometry(), smaller);
   if (!plan.ok()) return plan.status();
   Result<Filter> shrunk = Filter::Create(smaller, memory);
   if (!shrunk.ok()) return shrunk;
   plan->Run(Kernels(), filter.bytes().data(), FilterAccess::MutableBytes(*shrunk).data());
   return shrunk;
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
-Result<Filter> Merge(const FilterView& a, const FilterView& b, const MemoryOptions& memory) {
+Result<Filter> Merge(const FilterView& a, const FilterView& b, const MemoryOptions& memory) try {
   const bool a_is_larger = a.geometry().num_bits > b.geometry().num_bits;
   const FilterView& larger = a_is_larger ? a : b;
   const FilterView& smaller = a_is_larger ? b : a;
@@ -117,9 +124,11 @@ Result<Filter> Merge(const FilterView& a, const FilterView& b, const MemoryOptio
   if (!merged.ok()) return merged;
   if (Status status = Union(*merged, smaller); !status.ok()) return status;
   return merged;
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
-Result<bool> SurelyDisjoint(const FilterView& a, const FilterView& b) {
+Result<bool> SurelyDisjoint(const FilterView& a, const FilterView& b) try {
   if (a.geometry() == b.geometry()) return Disjoint(a, b);
   const bool a_is_larger = a.geometry().num_bits > b.geometry().num_bits;
   const FilterView& larger = a_is_larger ? a : b;
@@ -127,6 +136,8 @@ Result<bool> SurelyDisjoint(const FilterView& a, const FilterView& b) {
   const Result<Filter> shrunk = Shrink(larger, smaller.geometry());
   if (!shrunk.ok()) return shrunk.status();
   return Disjoint(shrunk->View(), smaller);
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
 double FillRatio(const FilterView& filter) {

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <string>
 
+#include "dispatch/no_memory.h"
 #include "kernels/layout_traits.h"
 #include "tepal/fpr.h"
 #include "tepal/geometry.h"
@@ -125,7 +126,7 @@ uint32_t BestProbes(Layout layout, uint64_t num_keys, uint64_t num_bits) {
   return best;
 }
 
-Result<Geometry> GeometryForRate(Layout layout, uint64_t num_keys, double max_fpr) {
+Result<Geometry> GeometryForRate(Layout layout, uint64_t num_keys, double max_fpr) try {
   if (!IsRate(max_fpr)) return NotARate(max_fpr);
   if (layout == Layout::kVariablePaper) {
     return Status::Unsupported(
@@ -153,9 +154,11 @@ Result<Geometry> GeometryForRate(Layout layout, uint64_t num_keys, double max_fp
     enough = std::min(2 * enough, MaxGranules(rules));
   }
   return geometry_of(LastGood(too_few, enough, is_too_small) + 1);
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
-Result<uint64_t> KeysForRate(const Geometry& geometry, double max_fpr) {
+Result<uint64_t> KeysForRate(const Geometry& geometry, double max_fpr) try {
   if (!IsRate(max_fpr)) return NotARate(max_fpr);
   if (std::isnan(Predict(geometry, 1))) {
     return Status::InvalidArgument("the geometry describes no filter");
@@ -164,6 +167,8 @@ Result<uint64_t> KeysForRate(const Geometry& geometry, double max_fpr) {
   uint64_t too_many = 1;
   while (has_room(too_many) && too_many < uint64_t{1} << 62) too_many *= 2;
   return LastGood(too_many / 2, too_many, has_room);
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
 }  // namespace tepal::fpr

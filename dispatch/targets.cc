@@ -8,6 +8,7 @@
 #include <span>
 
 #include "dispatch/active_kernels.h"
+#include "dispatch/no_memory.h"
 #include "hwy/targets.h"
 
 namespace tepal {
@@ -122,17 +123,21 @@ std::vector<std::string> AvailableTargets() {
   return names;
 }
 
-Status ForceTarget(std::string_view name) {
+Status ForceTarget(std::string_view name) try {
   const Result<const KernelSet*> set = FindKernelSet(name);
   if (!set.ok()) return set.status();
   g_active.store(*set, std::memory_order_release);
   return Status::Ok();
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
-Status CheckEnvironment() {
+Status CheckEnvironment() try {
   const Result<const KernelSet*>& choice = EnvironmentChoice();
   if (choice.ok()) return Status::Ok();
   return {choice.status().code(), "TEPAL_TARGET: " + choice.status().message()};
+} catch (const std::exception&) {
+  return NoMemory();
 }
 
 }  // namespace tepal

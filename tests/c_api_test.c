@@ -660,7 +660,7 @@ static void LackOfMemoryIsAStatus(void) {
     free(taken);
     taken = next;
   }
-  EXPECT_ERROR(TEPAL_OUT_OF_MEMORY, "not enough memory", status);
+  EXPECT_ERROR(TEPAL_OUT_OF_MEMORY, "out of memory", status);
   EXPECT(setrlimit(RLIMIT_AS, &before) == 0);
   EXPECT(container.data == NULL && copy == NULL);
   tepal_filter_destroy(filter);
