@@ -14,7 +14,7 @@ add_executable(shared_library_test
   $<TARGET_OBJECTS:status_test>
   $<TARGET_OBJECTS:tepal_reference>
   $<TARGET_OBJECTS:threads_test>)
-target_link_libraries(shared_library_test PRIVATE tepal_shared tepal::xxhash GTest::gmock GTest::gtest_main)
+target_link_libraries(shared_library_test PRIVATE tepal_shared tepal_options tepal::xxhash GTest::gmock GTest::gtest_main)
 add_test(NAME shared_library_test COMMAND shared_library_test)
 
 # The consumers of the package are not sanitized, and do not run if they were made for another CPU.
