@@ -12,10 +12,6 @@
 namespace tepal {
 namespace {
 
-constexpr size_t kHugePageBytes = size_t{2} << 20;
-
-size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
-
 // Small filters, and all filters where there is no mmap.
 Allocator HeapAllocator() {
   return {
@@ -27,6 +23,10 @@ Allocator HeapAllocator() {
 }
 
 #if defined(__linux__)
+
+constexpr size_t kHugePageBytes = size_t{2} << 20;
+
+size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 // Whole huge pages, zeroed by the kernel when first touched. Maps more than needed and gives back
 // what lies before and behind the aligned part.
@@ -72,14 +72,18 @@ std::pair<Allocator, bool> ChooseAllocator(size_t bytes, const MemoryOptions& op
 
 }  // namespace
 
-Result<Buffer> Buffer::Allocate(size_t bytes, const MemoryOptions& options) {
+Result<Buffer> Buffer::Allocate(uint64_t num_bytes, const MemoryOptions& options) {
   if ((options.allocator.allocate == nullptr) != (options.allocator.deallocate == nullptr)) {
     return Status::InvalidArgument("an Allocator needs both functions, or neither");
   }
+  const auto bytes = static_cast<size_t>(num_bytes);
   const auto [allocator, zeroed] = ChooseAllocator(bytes, options);
-  void* memory = allocator.allocate(bytes, kFilterAlignment, allocator.context);
+  void* memory = nullptr;
+  if (bytes == num_bytes) {  // on a 32-bit machine it may not be
+    memory = allocator.allocate(bytes, kFilterAlignment, allocator.context);
+  }
   if (memory == nullptr) {
-    return Status::OutOfMemory("no memory for a filter of " + std::to_string(bytes) + " bytes");
+    return Status::OutOfMemory("no memory for a filter of " + std::to_string(num_bytes) + " bytes");
   }
   Buffer buffer;
   buffer.data_ = static_cast<uint8_t*>(memory);

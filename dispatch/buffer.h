@@ -12,7 +12,7 @@ namespace tepal {
 
 class Buffer {
  public:
-  static Result<Buffer> Allocate(size_t bytes, const MemoryOptions& options);
+  static Result<Buffer> Allocate(uint64_t num_bytes, const MemoryOptions& options);
 
   Buffer(Buffer&& other) noexcept { Swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {

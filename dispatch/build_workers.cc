@@ -1,7 +1,6 @@
 #include "dispatch/build_workers.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <new>
 #include <optional>
@@ -75,12 +74,12 @@ class PartitionWorker : public BuildWorker {
 };
 
 // Sets bits that are not yet set. Reading first is worth it: an atomic OR costs as much as 10 to 20
-// loads, and takes the line away from the other cores.
+// loads, and takes the line away from the other cores. (Built-ins, because libc++ lacks
+// std::atomic_ref before version 19.)
 template <typename Word>
 void AtomicOr(Word* word, Word bits) {
-  const std::atomic_ref<Word> shared(*word);
-  if ((shared.load(std::memory_order_relaxed) & bits) == bits) return;
-  shared.fetch_or(bits, std::memory_order_relaxed);
+  if ((__atomic_load_n(word, __ATOMIC_RELAXED) & bits) == bits) return;
+  __atomic_fetch_or(word, bits, __ATOMIC_RELAXED);
 }
 
 void PrefetchToWrite(const uint8_t* address) { __builtin_prefetch(address, /*rw=*/1); }

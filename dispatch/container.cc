@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <new>
 #include <stdexcept>
 #include <utility>
 
+#include "dispatch/bit_cast.h"
 #include "dispatch/bitmap.h"
 #include "dispatch/files.h"
 #include "dispatch/no_memory.h"
@@ -69,7 +69,7 @@ Header MakeHeader(const FilterView& filter, uint64_t num_keys, KeyKind key_kind)
   Put(header, kHeaderSize, kHeaderBytes);
   Put(header, kPayloadSize, filter.bytes().size());
   Put(header, kNumBits, geometry.num_bits);
-  Put(header, kRationalK, std::bit_cast<uint64_t>(geometry.rational_k));
+  Put(header, kRationalK, BitCast<uint64_t>(geometry.rational_k));
   Put(header, kSeed, geometry.seed);
   Put(header, kNumKeys, num_keys);
   Put(header, kNumProbes, geometry.num_probes);
@@ -97,12 +97,13 @@ Result<Bytes> FindHeader(Bytes container) {
   if (!std::equal(kMagic.begin(), kMagic.end(), container.begin())) {
     return Status::Corrupt("the bytes do not begin as a Tepal container does");
   }
-  const uint64_t header_bytes = Get(container, kHeaderSize);
-  if (header_bytes < kHeaderBytes || header_bytes > container.size() ||
-      header_bytes % kFilterAlignment != 0) {
-    return Status::Corrupt("the header is damaged: it cannot be " + Text(header_bytes) +
+  const uint64_t stored_bytes = Get(container, kHeaderSize);
+  if (stored_bytes < kHeaderBytes || stored_bytes > container.size() ||
+      stored_bytes % kFilterAlignment != 0) {
+    return Status::Corrupt("the header is damaged: it cannot be " + Text(stored_bytes) +
                            " bytes long");
   }
+  const auto header_bytes = static_cast<size_t>(stored_bytes);
   const Bytes header = container.first(header_bytes);
   if (Get(header, {header_bytes - kChecksumBytes, kChecksumBytes}) != HeaderChecksum(header)) {
     return Status::Corrupt("the header is damaged: its checksum is wrong");
@@ -148,7 +149,7 @@ ContainerInfo ReadInfo(Bytes header) {
           .geometry = {.layout = static_cast<Layout>(Get(header, kLayout)),
                        .num_bits = Get(header, kNumBits),
                        .num_probes = static_cast<uint32_t>(Get(header, kNumProbes)),
-                       .rational_k = std::bit_cast<double>(Get(header, kRationalK)),
+                       .rational_k = BitCast<double>(Get(header, kRationalK)),
                        .hash = static_cast<HashKind>(Get(header, kHash)),
                        .seed = Get(header, kSeed)},
           .num_keys = Get(header, kNumKeys),

@@ -140,7 +140,9 @@ ProbeCalls::ProbeCalls(std::shared_ptr<const FilterCore> core, const uint8_t* by
 
 const Geometry& ProbeCalls::geometry() const { return core_->geometry; }
 
-std::span<const uint8_t> ProbeCalls::bytes() const { return {bytes_, geometry().num_bytes()}; }
+std::span<const uint8_t> ProbeCalls::bytes() const {
+  return {bytes_, static_cast<size_t>(geometry().num_bytes())};
+}
 
 bool ProbeCalls::MayContainHash(uint64_t hash) const {
   return CountHashes(std::span<const uint64_t>(&hash, 1)) == 1;

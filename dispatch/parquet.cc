@@ -9,6 +9,7 @@
 #include <new>
 #include <string>
 
+#include "dispatch/bit_cast.h"
 #include "dispatch/bitmap.h"
 #include "dispatch/key_sources.h"
 #include "dispatch/no_memory.h"
@@ -290,8 +291,8 @@ uint64_t HashValue(int64_t value) {
   uint64_t hash;
   return HashValues(std::span(&value, 1), &hash), hash;
 }
-uint64_t HashValue(float value) { return HashValue(std::bit_cast<int32_t>(value)); }
-uint64_t HashValue(double value) { return HashValue(std::bit_cast<int64_t>(value)); }
+uint64_t HashValue(float value) { return HashValue(BitCast<int32_t>(value)); }
+uint64_t HashValue(double value) { return HashValue(BitCast<int64_t>(value)); }
 uint64_t HashValue(std::string_view value) { return HashString(kHash, kSeed, value); }
 
 // An array may be read as one of the unsigned integers of the same size.

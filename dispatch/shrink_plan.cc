@@ -56,7 +56,7 @@ Result<ShrinkPlan> PlanBlocked(const Geometry& from, const Geometry& into) {
       !status.ok()) {
     return status;
   }
-  const size_t block_bytes = RulesOf(from.layout).granule_bits / 8;
+  const uint64_t block_bytes = RulesOf(from.layout).granule_bits / 8;
   ShrinkPlan plan{.divisor = from.num_bits / into.num_bits};
   plan.Add({0, 0, block_bytes, into.num_bytes() / block_bytes});
   return plan;
@@ -78,7 +78,7 @@ Result<ShrinkPlan> PlanRanges(const Geometry& from, const Geometry& into, uint64
                       " must not become a power of two, which chooses"
                       " bits by a mask; take another divisor");
   }
-  const size_t unit_bytes = (by_mask ? into_bits : uint64_t{Scattered::kLineBits}) / 8;
+  const uint64_t unit_bytes = (by_mask ? into_bits : uint64_t{Scattered::kLineBits}) / 8;
   ShrinkPlan plan{.divisor = from_bits / into_bits};
   plan.Add({0, 0, unit_bytes, num_ranges * (into_bits / 8 / unit_bytes)});
   return plan;

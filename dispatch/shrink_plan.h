@@ -15,10 +15,10 @@ namespace tepal {
 
 // Every unit of the smaller filter is the OR of `divisor` neighbouring units of the larger one.
 struct Fold {
-  size_t from_byte;
-  size_t into_byte;
-  size_t unit_bytes;
-  size_t num_units;
+  uint64_t from_byte;
+  uint64_t into_byte;
+  uint64_t unit_bytes;
+  uint64_t num_units;
 };
 
 struct ShrinkPlan {

@@ -1,94 +1,114 @@
-// Filters made on one CPU are read on another, bit for bit. tools/cross-test runs this program on
-// both:
+// Filters made on one CPU are read on another, bit for bit: containers of every layout, and the
+// bytes of Parquet's filters. tools/cross-test runs this program on both:
 //
-//   filter_exchange write DIRECTORY    one file for each layout and size
+//   filter_exchange write DIRECTORY    one file for each filter
 //   filter_exchange check DIRECTORY    reads them on every target that this CPU can run
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tepal/tepal.h"
 #include "tests/geometries.h"
+#include "tests/test_util.h"
 
 namespace tepal::testing {
 namespace {
 
 constexpr uint64_t kSeed = 20260401;
 
+struct ExchangedFilter {
+  std::string file_name;
+  Geometry geometry;
+  bool is_parquet;
+};
+
 // All that are of the same size on every machine, and fit into its memory.
-std::vector<GeometryCase> ExchangedFilters() {
-  std::vector<GeometryCase> cases = OracleGeometries();
-  std::erase_if(cases, [](const GeometryCase& c) { return c.name.find("above_") != c.name.npos; });
-  return cases;
+std::vector<ExchangedFilter> ExchangedFilters() {
+  std::vector<ExchangedFilter> filters;
+  for (const GeometryCase& geometry_case : OracleGeometries()) {
+    if (geometry_case.name.find("above_") != std::string::npos) continue;
+    filters.push_back({geometry_case.name + ".tepal", geometry_case.geometry, false});
+    if (geometry_case.geometry.layout != Layout::kSplit256) continue;
+    Geometry geometry = geometry_case.geometry;
+    geometry.hash = HashKind::kXxh64;
+    filters.push_back({geometry_case.name + ".parquet_filter", geometry, true});
+  }
+  return filters;
 }
 
 std::vector<uint64_t> KeysOf(const Geometry& geometry) {
-  return RandomValues(kSeed, geometry.num_bits / 16);
+  return RandomValues(kSeed, static_cast<size_t>(geometry.num_bits / 16));
 }
 
-std::filesystem::path FileOf(const std::string& directory, const GeometryCase& geometry_case) {
-  return std::filesystem::path(directory) / (geometry_case.name + ".bits");
+// The file, as the target in force makes it.
+std::vector<uint8_t> MakeFile(const ExchangedFilter& exchanged) {
+  Filter filter = MakeFilter(exchanged.geometry);
+  const std::vector<uint64_t> keys = KeysOf(exchanged.geometry);
+  filter.Insert(keys);
+  if (exchanged.is_parquet) return parquet::Write(filter).value();
+  return Serialize(filter.View(), keys.size(), KeyKind::kUint64).value();
 }
 
-std::vector<uint8_t> MakeBytes(const Geometry& geometry) {
-  Filter filter = MakeFilter(geometry);
-  filter.Insert(KeysOf(geometry));
-  return BytesOf(filter);
-}
-
-bool Write(const std::string& directory, const GeometryCase& geometry_case) {
-  const std::vector<uint8_t> bytes = MakeBytes(geometry_case.geometry);
-  std::ofstream file(FileOf(directory, geometry_case), std::ios::binary);
+bool Write(const std::filesystem::path& path, const ExchangedFilter& exchanged) {
+  const std::vector<uint8_t> bytes = MakeFile(exchanged);
+  std::ofstream file(path, std::ios::binary);
   file.write(reinterpret_cast<const char*>(bytes.data()),
              static_cast<std::streamsize>(bytes.size()));
   return file.good();
 }
 
-// Does the file hold the filter that this target makes, and does it find all keys in it?
-bool Check(const std::string& directory, const GeometryCase& geometry_case) {
-  std::ifstream file(FileOf(directory, geometry_case), std::ios::binary);
+// Can the file be read, are all keys found in it, and is it what this target would have written?
+bool Check(const std::filesystem::path& path, const ExchangedFilter& exchanged) {
+  std::ifstream file(path, std::ios::binary);
   const std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file), {}};
-  const Result<Filter> filter = Filter::FromBytes(geometry_case.geometry, bytes);
+  const Result<Filter> filter =
+      exchanged.is_parquet ? parquet::ReadExactly(bytes) : Deserialize(bytes);
   if (!filter.ok()) return false;
-  const std::vector<uint64_t> keys = KeysOf(geometry_case.geometry);
-  return filter->Count(keys) == keys.size() && bytes == MakeBytes(geometry_case.geometry);
+  const std::vector<uint64_t> keys = KeysOf(exchanged.geometry);
+  return filter->geometry() == exchanged.geometry && filter->Count(keys) == keys.size() &&
+         bytes == MakeFile(exchanged);
 }
 
 template <class Handle>
-int ForEachFilter(const std::string& directory, const Handle& handle) {
-  int num_wrong = 0;
-  for (const GeometryCase& geometry_case : ExchangedFilters()) {
-    if (handle(directory, geometry_case)) continue;
-    std::fprintf(stderr, "wrong: %s\n", FileOf(directory, geometry_case).c_str());
+bool ForEachFilter(const std::filesystem::path& directory, const Handle& handle) {
+  size_t num_wrong = 0;
+  const std::vector<ExchangedFilter> filters = ExchangedFilters();
+  for (const ExchangedFilter& exchanged : filters) {
+    const std::filesystem::path path = directory / exchanged.file_name;
+    if (handle(path, exchanged)) continue;
+    std::fprintf(stderr, "wrong: %s\n", path.c_str());
     ++num_wrong;
   }
-  std::printf("%s: %zu filters, %d of them wrong\n", ActiveTarget().c_str(),
-              ExchangedFilters().size(), num_wrong);
-  return num_wrong == 0 ? 0 : 1;
+  std::printf("%s: %zu filters, %zu of them wrong\n", ActiveTarget().c_str(), filters.size(),
+              num_wrong);
+  return num_wrong == 0;
 }
 
-int Run(std::string_view command, const std::string& directory) {
-  if (command == "write") {
-    std::filesystem::create_directories(directory);
-    return ForEachFilter(directory, Write);
-  }
-  int exit_code = command == "check" ? 0 : 2;
+bool CheckOnEveryTarget(const std::filesystem::path& directory) {
+  bool ok = true;
   for (const std::string& target : AvailableTargets()) {
-    if (!ForceTarget(target).ok() || ForEachFilter(directory, Check) != 0) exit_code = 1;
+    ok = ForceTarget(target).ok() && ForEachFilter(directory, Check) && ok;
   }
-  return exit_code;
+  return ok;
 }
 
 }  // namespace
 }  // namespace tepal::testing
 
 int main(int argc, char** argv) {
-  if (argc == 3) return tepal::testing::Run(argv[1], argv[2]);
+  using namespace tepal::testing;
+  const std::string_view command = argc == 3 ? argv[1] : "";
+  if (command == "write") {
+    std::filesystem::create_directories(argv[2]);
+    return ForEachFilter(argv[2], Write) ? 0 : 1;
+  }
+  if (command == "check") return CheckOnEveryTarget(argv[2]) ? 0 : 1;
   std::fprintf(stderr, "usage: filter_exchange write|check DIRECTORY\n");
   return 2;
 }

@@ -27,6 +27,9 @@ class GuardedArray {
 
   T* data() { return memory_.data() + begin_; }
   std::span<const T> used(size_t count) { return {data(), count}; }
+  bool StartsWith(std::span<const T> values) {
+    return std::equal(values.begin(), values.end(), data());
+  }
 
   // Are all entries but the first `written` as they were?
   bool OnlyWrote(size_t written) const {

@@ -110,8 +110,7 @@ void ExpectEveryLength() {
       const size_t begin = length * 7 % 130;
       GuardedArray<uint64_t> hashes(length, length % 8);
       HashKeys(kind, 9, std::span(keys).subspan(begin, length), hashes.data());
-      ASSERT_TRUE(
-          std::ranges::equal(hashes.used(length), std::span(expected).subspan(begin, length)))
+      ASSERT_TRUE(hashes.StartsWith(std::span(expected).subspan(begin, length)))
           << HashKindName(kind) << " length " << length;
       ASSERT_TRUE(hashes.OnlyWrote(length)) << HashKindName(kind) << " length " << length;
     }

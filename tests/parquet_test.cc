@@ -20,6 +20,7 @@
 
 #include <gtest/gtest.h>
 
+#include "dispatch/bit_cast.h"
 #include "tepal/fpr.h"
 #include "tests/guarded_memory.h"
 #include "tests/test_util.h"
@@ -364,7 +365,7 @@ TEST(ParquetTest, SizesOutOfBoundsAreRefused) {
 template <typename T>
 uint64_t HashOfLittleEndian(T value) {
   using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-  const auto bits = std::bit_cast<Bits>(value);
+  const auto bits = BitCast<Bits>(value);
   std::array<uint8_t, sizeof(T)> bytes;
   for (size_t i = 0; i < sizeof(T); ++i) bytes[i] = static_cast<uint8_t>(bits >> (8 * i));
   return XXH64(bytes.data(), bytes.size(), 0);
@@ -377,8 +378,7 @@ void ExpectPlainHashes() {
   using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
   for (const size_t count : {0u, 1u, 7u, 1023u, 1024u, 1025u, 2600u}) {
     std::vector<T> values;
-    for (const Bits bits : RandomValues<Bits>(count, count))
-      values.push_back(std::bit_cast<T>(bits));
+    for (const Bits bits : RandomValues<Bits>(count, count)) values.push_back(BitCast<T>(bits));
     testing::GuardedArray<uint64_t> hashes(count, 1);
     HashValues(std::span<const T>(values), hashes.data());
     for (size_t i = 0; i < count; ++i) {
