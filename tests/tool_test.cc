@@ -19,6 +19,7 @@
 
 #include "tepal/container.h"
 #include "tepal/filter.h"
+#include "tepal/targets.h"
 
 namespace tepal::tool {
 namespace {
@@ -58,7 +59,7 @@ class ToolTest : public ::testing::Test {
   // "tepal" in the line is the tool. Profiles of this machine do not count.
   Answer Run(const std::string& line) {
     const std::string shell =
-        "cd '" + directory_.string() + "' && XDG_CACHE_HOME='" + directory_.string() +
+        "cd '" + directory_.string() + "' && export XDG_CACHE_HOME='" + directory_.string() +
         "' PATH='" TEPAL_TOOL_DIRECTORY ":'\"$PATH\" && ( " + line + " ) > .out 2> .err";
     const int status = std::system(shell.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, Read(".out"), Read(".err")};
@@ -324,6 +325,15 @@ TEST_F(ToolTest, CalibrateWritesAProfileThatPlanUses) {
   EXPECT_THAT(plan["profile"].get<std::string>(), HasSubstr("here.json"));
   Write("bad.json", "{}");
   ExpectFailure("tepal plan --keys 1M --fpr 1% --profile bad.json", 1, "bad.json");
+}
+
+TEST_F(ToolTest, CalibrateWritesAProfileForEachTarget) {
+  Out("tepal calibrate --all-targets --time 10ms --bytes 64KiB");
+  for (const std::string& target : AvailableTargets()) {
+    const auto profile = nlohmann::json::parse(Read("tepal/profile-" + target + ".json"));
+    EXPECT_EQ(profile["target"], target);
+  }
+  ExpectFailure("tepal calibrate --all-targets -o here.json", 2, "--output");
 }
 
 // Whether the claim of an exhibit that begins with `claim` holds.
