@@ -1,4 +1,4 @@
-// One key per vector: all bits of a key lie in one block, which is one or two vectors wide. A
+// One key per vector, or two where vectors have 512 bits: all bits of a key lie in one block. A
 // policy says how a key is inserted into its block and tested; the loops, the addressing and the
 // reduction to result bits are the same for all. (A block of `register` is one word, so its policy
 // tests one key per lane.)
@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
@@ -28,16 +29,118 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Keys that become one byte of the bitmap.
 constexpr size_t kUnit = 8;
 
-// At most 256 bits: the reduction below is made for them, and so are Parquet's blocks.
-using Words32 = hn::CappedTag<uint32_t, 8>;
+// A key, its block, and vectors of at most 256 bits, which is what Parquet's blocks have.
+class OneKey {
+ public:
+  static constexpr size_t kKeys = 1;
+  using D = hn::CappedTag<uint32_t, 8>;
+  using V = hn::Vec<D>;
+  using Present = V;  // a lane that is zero says that the key has not been inserted
 
-// 1 << (product >> kBitShift) % 32 in each word. The mask, where one is needed, is cheaper than a
-// second shift: shifts and shuffles share two of the four vector units (Zen 3).
+  // How many words of a key one vector holds.
+  static HWY_INLINE size_t Lanes() { return hn::Lanes(D()); }
+
+  template <class BlockOf>
+  HWY_INLINE OneKey(const uint64_t* hash, const BlockOf& block) : hash_(hash), block_(block(0)) {}
+
+  // The key times each of the factors.
+  HWY_INLINE V Product(const uint32_t* factors) const {
+    return hn::Mul(hn::Set(D(), LowHalf(hash_)), Spread(factors));
+  }
+  // The words of the block from the given one on.
+  HWY_INLINE V Words(size_t first) const {
+    return hn::LoadU(D(), reinterpret_cast<const uint32_t*>(block_) + first);
+  }
+  // In each lane, the word of 16 that the top bits of the product say.
+  HWY_INLINE V Word16(V product) const {
+    return LookupWord16(D(), reinterpret_cast<const uint32_t*>(block_), product);
+  }
+  static HWY_INLINE V Spread(const uint32_t* of_key) { return hn::LoadU(D(), of_key); }
+
+  static HWY_INLINE Present Test(V words, V bits) { return hn::And(words, bits); }
+  static HWY_INLINE Present Both(Present a, Present b) { return hn::Min(a, b); }
+  static HWY_INLINE Present Either(Present a, V not_zero) { return hn::Or(a, not_zero); }
+
+ private:
+  const uint64_t* hash_;
+  const uint8_t* block_;
+};
+
+#if TEPAL_HAVE_MASK_REGISTERS
+
+// The same for two keys; the first one has the lower half of each vector.
+class KeyPair {
+ public:
+  static constexpr size_t kKeys = 2;
+  using D = hn::CappedTag<uint32_t, 16>;
+  using V = hn::Vec<D>;
+  using Present = hn::Mask<D>;
+
+  static HWY_INLINE size_t Lanes() { return hn::Lanes(D()) / 2; }
+
+  template <class BlockOf>
+  HWY_INLINE KeyPair(const uint64_t* hashes, const BlockOf& block)
+      : hashes_(hashes), block0_(block(0)), block1_(block(1)) {}
+
+  HWY_INLINE V Product(const uint32_t* factors) const {
+    const auto keys = hn::ConcatUpperLower(D(), hn::Set(D(), LowHalf(hashes_ + 1)),
+                                           hn::Set(D(), LowHalf(hashes_)));
+    return hn::Mul(keys, Spread(factors));
+  }
+  HWY_INLINE V Words(size_t first) const {
+    return Join(WordsOf(block0_, first), WordsOf(block1_, first));
+  }
+  HWY_INLINE V Word16(V product) const {
+    const auto index = hn::IndicesFromVec(D(), hn::ShiftRight<28>(product));
+    return hn::ConcatUpperLower(D(), hn::TableLookupLanes(Line(block1_), index),
+                                hn::TableLookupLanes(Line(block0_), index));
+  }
+  static HWY_INLINE V Spread(const uint32_t* of_key) {
+    const auto half = hn::LoadU(Half(), of_key);
+    return Join(half, half);
+  }
+
+  static HWY_INLINE Present Test(V words, V bits) { return hn::TestBit(words, bits); }
+  static HWY_INLINE Present Both(Present a, Present b) { return hn::And(a, b); }
+  static HWY_INLINE Present Either(Present a, V not_zero) {
+    return hn::Or(a, hn::Ne(not_zero, hn::Zero(D())));
+  }
+
+ private:
+  using Half = hn::Half<D>;
+
+  static HWY_INLINE hn::Vec<Half> WordsOf(const uint8_t* block, size_t first) {
+    return hn::LoadU(Half(), reinterpret_cast<const uint32_t*>(block) + first);
+  }
+  static HWY_INLINE V Line(const uint8_t* block) {
+    return hn::LoadU(D(), reinterpret_cast<const uint32_t*>(block));
+  }
+  static HWY_INLINE V Join(hn::Vec<Half> lower, hn::Vec<Half> upper) {
+    return hn::Combine(D(), upper, lower);
+  }
+
+  const uint64_t* hashes_;
+  const uint8_t* block0_;
+  const uint8_t* block1_;
+};
+
+#endif  // TEPAL_HAVE_MASK_REGISTERS
+
+// 1 << (product >> kBitShift) % 32 in each word.
 template <int kBitShift, class D32, class V32 = hn::Vec<D32>>
 HWY_INLINE V32 BitOfProduct(D32 d, V32 product) {
-  V32 bit = hn::ShiftRight<kBitShift>(product);
-  if constexpr (kBitShift < 32 - 5) bit = hn::And(bit, hn::Set(d, 31u));
-  return LittleEndian32(d, hn::Shl(hn::Set(d, 1u), bit));
+  constexpr bool kIsBelow32 = kBitShift == 32 - 5;
+  return LittleEndian32(d, BitAt<kIsBelow32>(d, hn::ShiftRight<kBitShift>(product)));
+}
+
+// Tests all words or probes of a key, kCount of them; test(i) is about those from i on.
+template <class Keys, size_t kCount, class Test>
+HWY_INLINE typename Keys::Present TestAll(const Test& test) {
+  auto present = test(0);
+  for (size_t i = Keys::Lanes(); i < kCount; i += Keys::Lanes()) {
+    present = Keys::Both(present, test(i));
+  }
+  return present;
 }
 
 class Split256Policy {
@@ -48,28 +151,24 @@ class Split256Policy {
 
   // Sets the bits of a key in its block.
   HWY_INLINE void Insert(const uint64_t* hash, uint8_t* block) const {
-    const Words32 d;
+    const OneKey key(hash, [=](size_t) TEPAL_LAMBDA { return block; });
     uint32_t* words = reinterpret_cast<uint32_t*>(block);
-    for (size_t i = 0; i < Split256::kWordsPerBlock; i += hn::Lanes(d)) {
-      hn::StoreU(hn::Or(hn::LoadU(d, words + i), Mask(d, hash, i)), d, words + i);
+    for (size_t i = 0; i < Split256::kWordsPerBlock; i += OneKey::Lanes()) {
+      hn::StoreU(hn::Or(key.Words(i), Bits(key, i)), OneKey::D(), words + i);
     }
   }
 
-  // Not zero in any lane if and only if the block has all bits of the key.
-  HWY_INLINE hn::Vec<Words32> Present(const uint64_t* hash, const uint8_t* block) const {
-    const Words32 d;
-    const uint32_t* words = reinterpret_cast<const uint32_t*>(block);
-    auto present = hn::And(Mask(d, hash, 0), hn::LoadU(d, words));
-    for (size_t i = hn::Lanes(d); i < Split256::kWordsPerBlock; i += hn::Lanes(d)) {
-      present = hn::Min(present, hn::And(Mask(d, hash, i), hn::LoadU(d, words + i)));
-    }
-    return present;
+  // Has the block all bits of the key?
+  template <class Keys>
+  HWY_INLINE typename Keys::Present Test(const Keys& keys) const {
+    return TestAll<Keys, Split256::kWordsPerBlock>(
+        [&](size_t i) TEPAL_LAMBDA { return Keys::Test(keys.Words(i), Bits(keys, i)); });
   }
 
  private:
-  static HWY_INLINE hn::Vec<Words32> Mask(Words32 d, const uint64_t* hash, size_t first_word) {
-    const auto key = hn::Set(d, LowHalf(hash));
-    return BitOfProduct<Split256::kBitShift>(d, hn::Mul(key, hn::LoadU(d, kSalts + first_word)));
+  template <class Keys>
+  static HWY_INLINE typename Keys::V Bits(const Keys& keys, size_t first_word) {
+    return BitOfProduct<Split256::kBitShift>(typename Keys::D(), keys.Product(kSalts + first_word));
   }
 };
 
@@ -82,41 +181,30 @@ class Split512Policy {
   explicit Split512Policy(const FilterShape&) {}
 
   HWY_INLINE void Insert(const uint64_t* hash, uint8_t* block) const {
-    const Words32 d;
+    const OneKey::D d;
     const auto none = hn::Zero(d);
-    uint32_t* first = reinterpret_cast<uint32_t*>(block);
-    uint32_t* second = first + Split512::kWordsPerBlock;
-    for (size_t i = 0; i < Split512::kWordsPerBlock; i += hn::Lanes(d)) {
-      const auto product = Product(d, hash, i);
+    const OneKey key(hash, [=](size_t) TEPAL_LAMBDA { return block; });
+    uint32_t* words = reinterpret_cast<uint32_t*>(block);
+    for (size_t i = 0; i < Split512::kWordsPerBlock; i += OneKey::Lanes()) {
+      const size_t second = i + Split512::kWordsPerBlock;
+      const auto product = key.Product(kSalts + i);
       const auto bit = BitOfProduct<Split512::kBitShift>(d, product);
       const auto in_first = IfTopBitThenElse(d, product, none, bit);
       const auto in_second = IfTopBitThenElse(d, product, bit, none);
-      hn::StoreU(hn::Or(hn::LoadU(d, first + i), in_first), d, first + i);
-      hn::StoreU(hn::Or(hn::LoadU(d, second + i), in_second), d, second + i);
+      hn::StoreU(hn::Or(key.Words(i), in_first), d, words + i);
+      hn::StoreU(hn::Or(key.Words(second), in_second), d, words + second);
     }
   }
 
-  HWY_INLINE hn::Vec<Words32> Present(const uint64_t* hash, const uint8_t* block) const {
-    const Words32 d;
-    auto present = PresentWords(d, hash, block, 0);
-    for (size_t i = hn::Lanes(d); i < Split512::kWordsPerBlock; i += hn::Lanes(d)) {
-      present = hn::Min(present, PresentWords(d, hash, block, i));
-    }
-    return present;
-  }
-
- private:
-  static HWY_INLINE hn::Vec<Words32> Product(Words32 d, const uint64_t* hash, size_t first_word) {
-    return hn::Mul(hn::Set(d, LowHalf(hash)), hn::LoadU(d, kSalts + first_word));
-  }
-
-  static HWY_INLINE hn::Vec<Words32> PresentWords(Words32 d, const uint64_t* hash,
-                                                  const uint8_t* block, size_t first_word) {
-    const auto product = Product(d, hash, first_word);
-    const uint32_t* words = reinterpret_cast<const uint32_t*>(block) + first_word;
-    const auto half = IfTopBitThenElse(d, product, hn::LoadU(d, words + Split512::kWordsPerBlock),
-                                       hn::LoadU(d, words));
-    return hn::And(half, BitOfProduct<Split512::kBitShift>(d, product));
+  template <class Keys>
+  HWY_INLINE typename Keys::Present Test(const Keys& keys) const {
+    const typename Keys::D d;
+    return TestAll<Keys, Split512::kWordsPerBlock>([&](size_t i) TEPAL_LAMBDA {
+      const auto product = keys.Product(kSalts + i);
+      const auto half =
+          IfTopBitThenElse(d, product, keys.Words(i + Split512::kWordsPerBlock), keys.Words(i));
+      return Keys::Test(half, BitOfProduct<Split512::kBitShift>(d, product));
+    });
   }
 };
 
@@ -136,13 +224,16 @@ class Line512Policy {
   }
 
   // One probe per lane.
-  HWY_INLINE hn::Vec<Words32> Present(const uint64_t* hash, const uint8_t* block) const {
-    const Words32 d;
-    auto present = PresentProbes(d, hash, block, 0);
-    for (size_t i = hn::Lanes(d); i < kProbeLimit; i += hn::Lanes(d)) {
-      present = hn::Min(present, PresentProbes(d, hash, block, i));
-    }
-    return present;
+  template <class Keys>
+  HWY_INLINE typename Keys::Present Test(const Keys& keys) const {
+    const typename Keys::D d;
+    return TestAll<Keys, kProbeLimit>([&](size_t i) TEPAL_LAMBDA {
+      const auto product = keys.Product(kSalts + i);
+      // Bits 31..28 of the product choose the word, bits 27..23 the bit.
+      const auto bit = BitOfProduct<Line512::kBitShift>(d, product);
+      const auto unused = Keys::Spread(kUnused + Line512::kMaxProbes - num_probes_ + i);
+      return Keys::Either(Keys::Test(keys.Word16(product), bit), unused);
+    });
   }
 
  private:
@@ -150,16 +241,6 @@ class Line512Policy {
   static constexpr uint32_t kUnused[2 * Line512::kMaxProbes] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
                                                                 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1,
                                                                 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-
-  HWY_INLINE hn::Vec<Words32> PresentProbes(Words32 d, const uint64_t* hash, const uint8_t* block,
-                                            size_t first_probe) const {
-    const auto product = hn::Mul(hn::Set(d, LowHalf(hash)), hn::LoadU(d, kSalts + first_probe));
-    const auto word = LookupWord16(d, reinterpret_cast<const uint32_t*>(block), product);
-    // Bits 31..28 of the product choose the word, bits 27..23 the bit.
-    const auto bit = BitOfProduct<Line512::kBitShift>(d, product);
-    const auto unused = hn::LoadU(d, kUnused + Line512::kMaxProbes - num_probes_ + first_probe);
-    return hn::Or(hn::And(word, bit), unused);
-  }
 
   size_t num_probes_;
 };
@@ -182,7 +263,7 @@ class RegisterPolicy {
   // Bit i: is key i in its word, which starts at block(i)?
   template <class BlockOf>
   HWY_INLINE uint8_t TestKeys(const uint64_t* hashes, const BlockOf& block) const {
-    const hn::CappedTag<uint64_t, 4> d;
+    const hn::CappedTag<uint64_t, kUnit> d;
     uint64_t bits = 0;
     for (size_t i = 0; i < kUnit; i += hn::Lanes(d)) {
       const auto words = CollectWords(d, [&](size_t j) TEPAL_LAMBDA {
@@ -191,8 +272,7 @@ class RegisterPolicy {
         return word;
       });
       const auto mask = LittleEndian64(d, Mask(d, hn::LoadU(d, hashes + i)));
-      const auto present = hn::Eq(hn::And(words, mask), mask);
-      bits |= TopBits(d, hn::VecFromMask(d, present)) << i;
+      bits |= AllBitsSet(d, words, mask) << i;
     }
     return static_cast<uint8_t>(bits);
   }
@@ -200,11 +280,9 @@ class RegisterPolicy {
  private:
   template <class D64, class V64 = hn::Vec<D64>>
   static HWY_INLINE V64 Mask(D64 d, V64 hashes) {
-    const V64 one = hn::Set(d, 1);
-    V64 mask = hn::Shl(one, hn::ShiftRight<Register64::kBitShift>(MulTo32(d, hashes, kSalts[0])));
+    V64 mask = BitOfProduct64<Register64::kBitShift>(d, hashes, kSalts[0]);
     for (size_t i = 1; i < kProbes; ++i) {
-      const V64 bit = hn::ShiftRight<Register64::kBitShift>(MulTo32(d, hashes, kSalts[i]));
-      mask = hn::Or(mask, hn::Shl(one, bit));
+      mask = hn::Or(mask, BitOfProduct64<Register64::kBitShift>(d, hashes, kSalts[i]));
     }
     return mask;
   }
@@ -254,7 +332,24 @@ class TopBitsOffset {
   int shift_;
 };
 
-#if TEPAL_HAVE_BLOCK_PACKS
+#if TEPAL_HAVE_MASK_REGISTERS
+
+// Of eight keys, two at a time: which words, or probes, have their bit?
+struct UnitMasks {
+  hn::Mask<KeyPair::D> pairs[kUnit / 2];
+};
+
+template <class Policy, class BlockOf>
+HWY_INLINE UnitMasks TestBlocks(const Policy& policy, const uint64_t* hashes,
+                                const BlockOf& block) {
+  const auto test = [&](size_t i) TEPAL_LAMBDA {
+    const KeyPair keys(hashes + i, [&](size_t j) TEPAL_LAMBDA { return block(i + j); });
+    return policy.Test(keys);
+  };
+  return {{test(0), test(2), test(4), test(6)}};
+}
+
+#elif TEPAL_HAVE_BLOCK_PACKS
 
 // Bit i: has key i all of its bits? `keys0123` has, in each 128-bit block, four bytes per key that
 // are all not zero if so.
@@ -281,34 +376,35 @@ HWY_INLINE uint8_t KeysPresent(D32 d, V8 keys0123, V8 keys4567) {
 // keys takes 0.65 to 0.67 ns a key; one test and set per key 0.96 to 1.09 (AVX2, Zen 3, 16 KiB).
 template <class Policy, class BlockOf>
 HWY_INLINE uint8_t TestBlocks(const Policy& policy, const uint64_t* hashes, const BlockOf& block) {
-  const hn::RebindToSigned<Words32> d;
+  const hn::RebindToSigned<OneKey::D> d;
   const auto present = [&](size_t i) TEPAL_LAMBDA {
-    return hn::BitCast(d, policy.Present(hashes + i, block(i)));
+    const OneKey key(hashes + i, [&](size_t) TEPAL_LAMBDA { return block(i); });
+    return hn::BitCast(d, policy.Test(key));
   };
   const auto keys01 = PackTo16(present(0), present(1));
   const auto keys23 = PackTo16(present(2), present(3));
   const auto keys45 = PackTo16(present(4), present(5));
   const auto keys67 = PackTo16(present(6), present(7));
-  return KeysPresent(Words32(), PackTo8(keys01, keys23), PackTo8(keys45, keys67));
+  return KeysPresent(OneKey::D(), PackTo8(keys01, keys23), PackTo8(keys45, keys67));
 }
 
 #else
 
 template <class Policy, class BlockOf>
 HWY_INLINE uint8_t TestBlocks(const Policy& policy, const uint64_t* hashes, const BlockOf& block) {
-  const Words32 d;
+  const OneKey::D d;
   unsigned bits = 0;
   for (size_t i = 0; i < kUnit; ++i) {
-    const auto present = policy.Present(hashes + i, block(i));
-    bits |= unsigned{hn::AllFalse(d, hn::Eq(present, hn::Zero(d)))} << i;
+    const OneKey key(hashes + i, [&](size_t) TEPAL_LAMBDA { return block(i); });
+    bits |= unsigned{hn::AllFalse(d, hn::Eq(policy.Test(key), hn::Zero(d)))} << i;
   }
   return static_cast<uint8_t>(bits);
 }
 
-#endif  // TEPAL_HAVE_BLOCK_PACKS
+#endif
 
 template <class Policy, class BlockOf>
-HWY_INLINE uint8_t TestUnit(const Policy& policy, const uint64_t* hashes, const BlockOf& block) {
+HWY_INLINE auto TestUnit(const Policy& policy, const uint64_t* hashes, const BlockOf& block) {
   return TestBlocks(policy, hashes, block);
 }
 template <size_t kProbes, class BlockOf>
@@ -316,6 +412,88 @@ HWY_INLINE uint8_t TestUnit(const RegisterPolicy<kProbes>& policy, const uint64_
                             const BlockOf& block) {
   return policy.TestKeys(hashes, block);
 }
+
+// What it returns.
+template <class Policy>
+using UnitResult = decltype(TestUnit(std::declval<const Policy&>(), nullptr,
+                                     std::declval<const uint8_t* (*)(size_t)>()));
+
+// Takes the results of units, in order, and makes the bitmap of them. The last unit may have more
+// keys than there are.
+template <class UnitResult>
+class BitmapWriter {
+ public:
+  static_assert(sizeof(UnitResult) == 1);
+
+  HWY_INLINE BitmapWriter(uint8_t* bitmap, size_t num_keys)
+      : bitmap_(bitmap), num_keys_(num_keys) {}
+
+  HWY_INLINE void Write(size_t i, uint8_t present) {
+    bitmap_[i / kUnit] = present;
+    matches_ += hwy::PopCount(present);
+  }
+
+  // Returns how many keys are present.
+  HWY_INLINE size_t Finish() {
+    const size_t num_tail = num_keys_ % kUnit;
+    if (num_tail == 0) return matches_;
+    uint8_t& last = bitmap_[num_keys_ / kUnit];
+    const auto extra = static_cast<uint8_t>(last >> num_tail << num_tail);
+    last = static_cast<uint8_t>(last - extra);
+    return matches_ - hwy::PopCount(extra);
+  }
+
+ private:
+  uint8_t* bitmap_;
+  size_t num_keys_;
+  size_t matches_ = 0;
+};
+
+#if TEPAL_HAVE_MASK_REGISTERS
+
+// The masks wait until one instruction can test those of 64 keys: 0.54 ns a key; with a test for
+// every 8 keys 0.66 (AVX3_DL, Emerald Rapids, 16 KiB).
+template <>
+class BitmapWriter<UnitMasks> {
+ public:
+  HWY_INLINE BitmapWriter(uint8_t* bitmap, size_t num_keys)
+      : bitmap_(bitmap), num_keys_(num_keys) {}
+
+  HWY_INLINE void Write(size_t i, const UnitMasks& present) {
+    // Volatile, or g++ 12 joins the masks in integer registers first: 0.74 ns a key.
+    volatile uint16_t* masks = masks_ + i % kBatch / 2;
+    for (size_t j = 0; j < kUnit / 2; ++j) masks[j] = present.pairs[j].raw;
+    const size_t end = i + kUnit;
+    if (end % kBatch == 0 && end <= num_keys_) WriteBatch(end - kBatch, kBatch);
+  }
+
+  HWY_INLINE size_t Finish() {
+    const size_t num_tail = num_keys_ % kBatch;
+    if (num_tail == 0) return matches_;
+    memset(reinterpret_cast<uint8_t*>(masks_) + num_tail, 0, kBatch - num_tail);
+    WriteBatch(num_keys_ - num_tail, num_tail);
+    return matches_;
+  }
+
+ private:
+  static constexpr size_t kBatch = 64;
+
+  // A key is present if its mask has all eight bits.
+  HWY_INLINE void WriteBatch(size_t begin, size_t num_keys) {
+    const hn::CappedTag<uint8_t, kBatch> d;
+    const auto masks = hn::Load(d, reinterpret_cast<const uint8_t*>(masks_));
+    const uint64_t present = MaskToBits(d, hn::Eq(masks, hn::Set(d, 0xFF)));
+    memcpy(bitmap_ + begin / 8, &present, (num_keys + 7) / 8);
+    matches_ += hwy::PopCount(present);
+  }
+
+  alignas(64) uint16_t masks_[kBatch / 2];  // of two keys each
+  uint8_t* bitmap_;
+  size_t num_keys_;
+  size_t matches_ = 0;
+};
+
+#endif  // TEPAL_HAVE_MASK_REGISTERS
 
 // Calls touch(i, block) for each whole unit of keys; block(j) is where the block of key i + j
 // starts.
@@ -389,23 +567,19 @@ size_t ProbeColumn(const FilterShape& shape, const uint8_t* filter, const uint64
                    size_t num_keys, uint8_t* bitmap) {
   constexpr uint32_t kBlockBytes = Policy::kBlockBytes;
   const Policy policy(shape);
-  size_t matches = 0;
+  BitmapWriter<UnitResult<Policy>> writer(bitmap, num_keys);
   ForEachUnit<kBlockBytes>(shape, filter, hashes, num_keys,
                            [&](size_t i, const auto& block) TEPAL_LAMBDA {
-                             const uint8_t present = TestUnit(policy, hashes + i, block);
-                             bitmap[i / kUnit] = present;
-                             matches += hwy::PopCount(present);
+                             writer.Write(i, TestUnit(policy, hashes + i, block));
                            });
-  const size_t num_tail = num_keys % kUnit;
-  if (num_tail == 0) return matches;
-  uint64_t tail[kUnit] = {};  // any hash will do for the rest: each has a block
-  memcpy(tail, hashes + num_keys - num_tail, num_tail * sizeof(uint64_t));
-  const MultiplyHigh<kBlockBytes> offset_of(shape.num_blocks);
-  const uint8_t in_tail =
-      TestUnit(policy, tail, [&](size_t i) TEPAL_LAMBDA { return filter + offset_of(tail + i); });
-  const auto present = static_cast<uint8_t>(in_tail & ((1u << num_tail) - 1));
-  bitmap[num_keys / kUnit] = present;
-  return matches + hwy::PopCount(present);
+  if (const size_t num_tail = num_keys % kUnit; num_tail != 0) {
+    uint64_t tail[kUnit] = {};  // any hash will do for the rest: each has a block
+    memcpy(tail, hashes + num_keys - num_tail, num_tail * sizeof(uint64_t));
+    const MultiplyHigh<kBlockBytes> offset_of(shape.num_blocks);
+    const auto block = [&](size_t i) TEPAL_LAMBDA { return filter + offset_of(tail + i); };
+    writer.Write(num_keys - num_tail, TestUnit(policy, tail, block));
+  }
+  return writer.Finish();
 }
 
 }  // namespace HWY_NAMESPACE

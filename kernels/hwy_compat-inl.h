@@ -27,6 +27,14 @@
 #define TEPAL_HAVE_BLOCK_PACKS 1
 #endif
 
+// Comparisons yield masks in registers of their own, and vectors have 512 bits: AVX-512.
+#undef TEPAL_HAVE_MASK_REGISTERS
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+#define TEPAL_HAVE_MASK_REGISTERS 1
+#else
+#define TEPAL_HAVE_MASK_REGISTERS 0
+#endif
+
 // For lambdas in hot loops: compiled for the target, and inlined (clang otherwise calls some of
 // them: 9.3 ns instead of 6.9 for an insert at 64 MiB).
 #undef TEPAL_LAMBDA
@@ -86,16 +94,40 @@ HWY_INLINE V64 SwapHalves(D64 d64, V64 v) {
 #endif
 }
 
-// The low 32 bits of v * factor, for u64 lanes.
-template <class D64, class V64 = hn::Vec<D64>>
-HWY_INLINE V64 MulTo32(D64 d64, V64 v, uint32_t factor) {
+// 1 << (v * factor % 2^32 >> kShift) in each 64-bit lane, where kShift leaves 6 bits.
+template <int kShift, class D64, class V64 = hn::Vec<D64>>
+HWY_INLINE V64 BitOfProduct64(D64 d64, V64 v, uint32_t factor) {
+  static_assert(kShift == 32 - 6);
+  const V64 one = hn::Set(d64, 1);
 #if HWY_TARGET == HWY_SCALAR
-  return hn::And(v * hn::Set(d64, factor), hn::Set(d64, 0xFFFFFFFFu));
+  const V64 product = hn::And(v * hn::Set(d64, factor), hn::Set(d64, 0xFFFFFFFFu));
+  return hn::Shl(one, hn::ShiftRight<kShift>(product));
+#elif TEPAL_HAVE_MASK_REGISTERS
+  // A rotation looks at six bits of the index, so that the upper half of the product does not
+  // matter. Highway 1.0.3 has none by vector.
+  const V64 index = hn::ShiftRight<kShift>(MulLow32(d64, v, hn::Set(d64, factor)));
+  return V64{_mm512_rolv_epi64(one.raw, index.raw)};
 #else
   const hn::Repartition<uint32_t, D64> d32;
   const auto factors = hn::BitCast(d32, hn::Set(d64, factor));  // upper halves times 0
-  return hn::BitCast(d64, hn::Mul(hn::BitCast(d32, v), factors));
+  const V64 product = hn::BitCast(d64, hn::Mul(hn::BitCast(d32, v), factors));
+  return hn::Shl(one, hn::ShiftRight<kShift>(product));
 #endif
+}
+
+// 1 << index % 32 in each lane; kIsBelow32: the index is.
+template <bool kIsBelow32, class D32, class V32 = hn::Vec<D32>>
+HWY_INLINE V32 BitAt(D32 d, V32 index) {
+#if TEPAL_HAVE_MASK_REGISTERS  // here, too, a rotation
+  if constexpr (hn::MaxLanes(D32()) == 16) {
+    return V32{_mm512_rolv_epi32(hn::Set(d, 1u).raw, index.raw)};
+  }
+#endif
+  if constexpr (!kIsBelow32) {
+    // Cheaper than a second shift: shifts and shuffles share two of the four vector units (Zen 3).
+    index = hn::And(index, hn::Set(d, 31u));
+  }
+  return hn::Shl(hn::Set(d, 1u), index);
 }
 
 // yes where v, taken as signed, is negative.
@@ -214,11 +246,32 @@ HWY_INLINE hn::Vec<D64> CollectWords(D64 d, const WordOf& word) {
     const auto low = hn::OddEven(hn::Set(d, word(1)), hn::Set(d, word(0)));
     const auto high = hn::OddEven(hn::Set(d, word(3)), hn::Set(d, word(2)));
     return hn::ConcatUpperLower(d, high, low);
+  } else if constexpr (hn::MaxLanes(D64()) == 8) {
+    const hn::Half<D64> half;
+    const auto high = [&](size_t i) TEPAL_LAMBDA { return word(4 + i); };
+    return hn::Combine(d, CollectWords(half, high), CollectWords(half, word));
   }
 #endif
   uint64_t words[hn::MaxLanes(D64())];
   for (size_t i = 0; i < hn::Lanes(d); ++i) words[i] = word(i);
   return hn::LoadU(d, words);
+}
+
+// The 64-bit words of `bytes` with these numbers.
+template <class D64, class V64 = hn::Vec<D64>>
+HWY_INLINE V64 WordsAt(D64 d, const uint8_t* bytes, V64 numbers) {
+#if TEPAL_HAVE_MASK_REGISTERS
+  const hn::RebindToSigned<D64> di;
+  return hn::GatherIndex(d, reinterpret_cast<const uint64_t*>(bytes), hn::BitCast(di, numbers));
+#else
+  alignas(64) uint64_t number[hn::MaxLanes(D64())];
+  hn::Store(numbers, d, number);
+  return CollectWords(d, [&](size_t i) TEPAL_LAMBDA {
+    uint64_t word;
+    memcpy(&word, bytes + number[i] * sizeof(word), sizeof(word));
+    return word;
+  });
+#endif
 }
 
 // Writes the lanes of 64-bit vectors whose bit is set, one after another. Writes whole vectors: the
@@ -235,6 +288,10 @@ class Compressor {
     const auto& table = kCompressTable<hn::MaxLanes(D64())>;
     const auto indices = hn::IndicesFromVec(d32, hn::LoadU(d32, table.halves[bits_]));
     hn::StoreU(hn::BitCast(d_, hn::TableLookupLanes(hn::BitCast(d32, v), indices)), d_, out);
+#elif TEPAL_HAVE_MASK_REGISTERS
+    // Not to memory at once, which is slow on Zen 4; and Highway's Compress has the same problem.
+    const auto mask = static_cast<__mmask8>(bits_);
+    hn::StoreU(hn::Vec<D64>{_mm512_maskz_compress_epi64(mask, v.raw)}, d_, out);
 #else
     uint8_t bytes[8];
     for (size_t i = 0; i < 8; ++i) bytes[i] = static_cast<uint8_t>(bits_ >> (8 * i));
@@ -294,6 +351,16 @@ HWY_INLINE uint64_t TopBits(D64 /*d*/, V64 v) {
 #else
   const hn::RebindToSigned<D64> di;
   return MaskToBits(di, hn::Lt(hn::BitCast(di, v), hn::Zero(di)));
+#endif
+}
+
+// Which lanes of `words` have all bits of their lane of `mask`, one bit a lane.
+template <class D64, class V64 = hn::Vec<D64>>
+HWY_INLINE uint64_t AllBitsSet(D64 d, V64 words, V64 mask) {
+#if TEPAL_HAVE_MASK_REGISTERS
+  return MaskToBits(d, hn::Eq(hn::AndNot(words, mask), hn::Zero(d)));
+#else
+  return TopBits(d, hn::VecFromMask(d, hn::Eq(hn::And(words, mask), mask)));
 #endif
 }
 
