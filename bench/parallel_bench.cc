@@ -90,7 +90,7 @@ void Run(Layout layout, uint64_t num_bytes) {
   const Geometry geometry = {
       .layout = layout, .num_bits = num_bytes * 8, .num_probes = split ? 8u : 7u};
   std::vector<Row> rows = RowsFor(geometry, keys);
-  const int rounds = num_bytes > size_t{32} << 20 ? 3 : 15;
+  const int rounds = num_bytes > size_t{32} << 20 ? 9 : 15;
   for (int round = 0; round < rounds; ++round) {  // interleaved: see ratio_report.h
     for (Row& row : rows) {
       const auto begin = std::chrono::steady_clock::now();
