@@ -1,4 +1,6 @@
 // Profiles as JSON, in files, and the built-in one, which is a JSON file compiled in.
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -9,6 +11,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -30,51 +33,129 @@ constexpr std::uintmax_t kMaxFileBytes = 1 << 20;
 
 Status Wrong(const std::string& what) { return Status::Corrupt("profile: " + what); }
 
+// What is wrong with a text, said by somebody who took it for an argument.
+Status Wrong(const Status& status, const std::string& where = "") {
+  if (status.code() == StatusCode::kOutOfMemory) return status;
+  return Status::Corrupt(where + status.message());
+}
+
 const char* OperationName(Operation operation) {
   return operation == Operation::kProbe ? "probe" : "insert";
 }
 
-// Each reads a member into `*out` and returns true, or leaves it and returns false. None throws.
-const Json* Member(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found == object.end() ? nullptr : &*found;
+// A JSON value. Not nlohmann::json: its destructor allocates for lists and objects, and ends the
+// process if it cannot.
+struct Value;
+using List = std::vector<Value>;
+struct Object {
+  List members;
+};
+struct Value {
+  std::string name = {};  // if it is a member
+  std::variant<std::monostate, std::string, uint64_t, double, List, Object> content = {};
+};
+
+// Makes a Value of what nlohmann's parser finds. Every function says whether to go on.
+class ValueMaker final : public Json::json_sax_t {
+ public:
+  explicit ValueMaker(Value* root) : root_(root) {}
+
+  bool null() override { return Add(std::monostate()); }
+  bool boolean(bool) override { return Add(std::monostate()); }  // profiles have none
+  bool number_integer(int64_t value) override { return Add(static_cast<double>(value)); }
+  bool number_unsigned(uint64_t value) override { return Add(value); }
+  bool number_float(double value, const std::string&) override { return Add(value); }
+  bool string(std::string& value) override { return Add(std::move(value)); }
+  bool binary(Json::binary_t&) override { return false; }  // not in JSON
+  bool key(std::string& name) override {
+    name_ = std::move(name);
+    return true;
+  }
+  bool start_object(size_t) override { return Open(Object()); }
+  bool start_array(size_t) override { return Open(List()); }
+  bool end_object() override { return Close(); }
+  bool end_array() override { return Close(); }
+  bool parse_error(size_t, const std::string&, const Json::exception&) override { return false; }
+
+ private:
+  // A profile has four levels: itself, curves, a curve, ns. A limit because destructors recurse.
+  static constexpr size_t kMaxLevels = 8;
+
+  // Where the next value goes. Pointers to open values stay good: only the innermost one grows.
+  Value& Next() {
+    if (open_.empty()) return *root_;
+    if (List* list = std::get_if<List>(&open_.back()->content)) return list->emplace_back();
+    Value& member = std::get<Object>(open_.back()->content).members.emplace_back();
+    member.name = std::move(name_);
+    return member;
+  }
+
+  template <class Content>
+  bool Add(Content&& content) {
+    Next().content = std::forward<Content>(content);
+    return true;
+  }
+
+  template <class Content>
+  bool Open(Content&& content) {
+    if (open_.size() == kMaxLevels) return false;
+    Value& value = Next();
+    value.content = std::forward<Content>(content);
+    open_.push_back(&value);
+    return true;
+  }
+
+  bool Close() {
+    open_.pop_back();
+    return true;
+  }
+
+  Value* root_;
+  std::vector<Value*> open_;
+  std::string name_;
+};
+
+// The last one of this name, or null.
+const Value* Member(const Value& value, std::string_view name) {
+  const auto* object = std::get_if<Object>(&value.content);
+  if (object == nullptr) return nullptr;
+  const auto found = std::find_if(object->members.rbegin(), object->members.rend(),
+                                  [&](const Value& member) { return member.name == name; });
+  return found == object->members.rend() ? nullptr : &*found;
 }
 
-bool Read(const Json* value, std::string* out) {
-  if (value == nullptr || !value->is_string()) return false;
-  *out = *value->get_ptr<const std::string*>();
+// Each reads a value into `*out` and returns true, or returns false if it is not of this type.
+template <class T>
+bool Read(const Value* value, T* out) {
+  const T* content = value == nullptr ? nullptr : std::get_if<T>(&value->content);
+  if (content != nullptr) *out = *content;
+  return content != nullptr;
+}
+
+bool Read(const Value* value, double* out) {
+  uint64_t whole = 0;
+  if (!Read(value, &whole)) return Read<double>(value, out);
+  *out = static_cast<double>(whole);
   return true;
 }
 
-bool Read(const Json* value, uint64_t* out) {
-  if (value == nullptr || !value->is_number_unsigned()) return false;
-  *out = value->get<uint64_t>();
-  return true;
-}
-
-bool Read(const Json* value, double* out) {
-  if (value == nullptr || !value->is_number()) return false;
-  *out = value->get<double>();
-  return true;
-}
-
-template <typename T>
-bool Read(const Json* value, std::vector<T>* out) {
-  if (value == nullptr || !value->is_array()) return false;
-  out->resize(value->size());
+template <class T>
+bool Read(const Value* value, std::vector<T>* out) {
+  const List* list = value == nullptr ? nullptr : std::get_if<List>(&value->content);
+  if (list == nullptr) return false;
+  out->resize(list->size());
   for (size_t i = 0; i < out->size(); ++i) {
-    if (!Read(&(*value)[i], &(*out)[i])) return false;
+    if (!Read(&(*list)[i], &(*out)[i])) return false;
   }
   return true;
 }
 
-Result<TimeCurve> ReadCurve(const Json& json, size_t index) {
+Result<TimeCurve> ReadCurve(const Value& json, size_t index) {
   const std::string where = "curves[" + std::to_string(index) + "]";
   TimeCurve curve;
   std::string layout;
   std::string operation;
-  if (!json.is_object() || !Read(Member(json, "layout"), &layout) ||
-      !Read(Member(json, "operation"), &operation) ||
+  if (!Read(Member(json, "layout"), &layout) || !Read(Member(json, "operation"), &operation) ||
       !Read(Member(json, "bits_per_key_touched"), &curve.bits_per_key_touched) ||
       !Read(Member(json, "ns"), &curve.ns)) {
     return Wrong(where +
@@ -82,7 +163,7 @@ Result<TimeCurve> ReadCurve(const Json& json, size_t index) {
                  "and ns (a list of numbers)");
   }
   Result<Layout> parsed = ParseLayout(layout);
-  if (!parsed.ok()) return Wrong(where + ": " + parsed.status().message());
+  if (!parsed.ok()) return Wrong(parsed.status(), "profile: " + where + ": ");
   curve.layout = *parsed;
   if (operation != "probe" && operation != "insert") {
     return Wrong(where + ": operation is \"" + operation + "\", but must be probe or insert");
@@ -91,10 +172,10 @@ Result<TimeCurve> ReadCurve(const Json& json, size_t index) {
   return curve;
 }
 
-Status ReadHeader(const Json& json, MachineProfile* profile) {
+Status ReadHeader(const Value& json, MachineProfile* profile) {
   std::string format;
   uint64_t version = 0;
-  if (!json.is_object() || !Read(Member(json, "format"), &format) || format != kFormat) {
+  if (!Read(Member(json, "format"), &format) || format != kFormat) {
     return Wrong("not one: \"format\" must be \"" + std::string(kFormat) + "\"");
   }
   if (!Read(Member(json, "version"), &version) || version != kVersion) {
@@ -115,14 +196,25 @@ Status ReadHeader(const Json& json, MachineProfile* profile) {
   return Status::Ok();
 }
 
+// Only for texts and numbers: see Value.
+template <class T>
+std::string ToText(const T& value) {
+  return Json(value).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+template <class T>
+std::string ToText(const std::vector<T>& values) {
+  std::string text = "[";
+  for (const T& value : values) text += (&value == values.data() ? "" : ",") + ToText(value);
+  return text + "]";
+}
+
 // One line per curve, so that a person can read it, and a change shows.
 std::string CurveLine(const TimeCurve& curve) {
-  nlohmann::ordered_json json;
-  json["layout"] = LayoutName(curve.layout);
-  json["operation"] = OperationName(curve.operation);
-  json["bits_per_key_touched"] = curve.bits_per_key_touched;
-  json["ns"] = curve.ns;
-  return json.dump();
+  return "{\"layout\":" + ToText(LayoutName(curve.layout)) +
+         ",\"operation\":" + ToText(OperationName(curve.operation)) +
+         ",\"bits_per_key_touched\":" + ToText(curve.bits_per_key_touched) +
+         ",\"ns\":" + ToText(curve.ns) + "}";
 }
 
 Status CannotUse(const std::string& path, const std::string& why) {
@@ -132,35 +224,39 @@ Status CannotUse(const std::string& path, const std::string& why) {
 }  // namespace
 
 Result<MachineProfile> MachineProfile::FromJson(std::string_view text) try {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) return Wrong("not JSON");
+  Value json;
+  ValueMaker maker(&json);
+  if (!Json::sax_parse(text, &maker)) return Wrong("not JSON, or nested too deeply");
   MachineProfile profile;
   if (Status status = ReadHeader(json, &profile); !status.ok()) return status;
-  const Json* curves = Member(json, "curves");
-  if (curves == nullptr || !curves->is_array()) return Wrong("curves must be a list");
-  for (size_t i = 0; i < curves->size(); ++i) {
-    Result<TimeCurve> curve = ReadCurve((*curves)[i], i);
+  const Value* curves = Member(json, "curves");
+  const List* list = curves == nullptr ? nullptr : std::get_if<List>(&curves->content);
+  if (list == nullptr) return Wrong("curves must be a list");
+  for (size_t i = 0; i < list->size(); ++i) {
+    Result<TimeCurve> curve = ReadCurve((*list)[i], i);
     if (!curve.ok()) return curve.status();
     profile.curves.push_back(std::move(*curve));
   }
-  if (Status status = profile.Validate(); !status.ok()) return Status::Corrupt(status.message());
+  if (Status status = profile.Validate(); !status.ok()) return Wrong(status);
   return profile;
 } catch (const std::exception&) {
   return NoMemory();
 }
 
 std::string MachineProfile::ToJson() const {
-  nlohmann::ordered_json head;
-  head["format"] = kFormat;
-  head["version"] = kVersion;
-  head["cpu"] = cpu;
-  head["target"] = target;
-  head["l1_bytes"] = l1_bytes;
-  head["l2_bytes"] = l2_bytes;
-  head["l3_bytes"] = l3_bytes;
-  std::string text = head.dump(1, ' ', false, Json::error_handler_t::replace);
-  text.resize(text.size() - 2);  // reopen it: "\n}"
-  text += ",\n \"filter_bytes\": " + Json(filter_bytes).dump() + ",\n \"curves\": [";
+  std::string text = "{";
+  const auto add = [&](const char* member, const std::string& value) {
+    text += (text.size() == 1 ? "\n \"" : ",\n \"") + std::string(member) + "\": " + value;
+  };
+  add("format", ToText(kFormat));
+  add("version", ToText(kVersion));
+  add("cpu", ToText(cpu));
+  add("target", ToText(target));
+  add("l1_bytes", ToText(l1_bytes));
+  add("l2_bytes", ToText(l2_bytes));
+  add("l3_bytes", ToText(l3_bytes));
+  add("filter_bytes", ToText(filter_bytes));
+  add("curves", "[");
   for (const TimeCurve& curve : curves) {
     text += (&curve == curves.data() ? "\n  " : ",\n  ") + CurveLine(curve);
   }
@@ -213,6 +309,7 @@ MachineProfile MachineProfile::ForThisMachine() {
   if (path.empty() || !std::filesystem::exists(path, error)) return BuiltIn();
   Result<MachineProfile> profile = Load(path);
   if (profile.ok() && profile->target == target) return std::move(*profile);
+  if (profile.status().code() == StatusCode::kOutOfMemory) throw std::bad_alloc();
   MachineProfile built_in = BuiltIn();
   built_in.name += profile.ok() ? " (" + path + " is for another target, " + profile->target + ")"
                                 : " (" + profile.status().message() + ")";

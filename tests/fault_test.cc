@@ -139,6 +139,33 @@ Filter FilterOf(const Geometry& geometry) {
 
 const Workload kWorkload = {.num_keys = 10, .max_bytes = 64};
 
+// How many allocations must succeed until MakePlan does. It must report all the failures before.
+int64_t AllocationsOfMakePlan() {
+  for (int64_t num_good = 0;; ++num_good) {
+    StatusCode code;
+    {
+      const FailingMemory failing(num_good, /*once=*/false);
+      code = CodeOf(MakePlan(kWorkload));
+    }
+    if (code == StatusCode::kOk) return num_good;
+    EXPECT_EQ(code, StatusCode::kOutOfMemory) << "at allocation " << num_good;
+  }
+}
+
+// This must be the first test: only the first plan of a process reads the built-in profile.
+TEST(NoMemoryTest, IsReportedByTheFirstPlan) {
+  const int64_t first = AllocationsOfMakePlan();
+  EXPECT_GT(first, AllocationsOfMakePlan() + 100);
+}
+
+// The built-in profile with two sizes: each of its allocations fails once in ExpectSurvives.
+MachineProfile SmallProfile() {
+  MachineProfile profile = MachineProfile::BuiltIn();
+  profile.filter_bytes.resize(2);
+  for (TimeCurve& curve : profile.curves) curve.ns.resize(2);
+  return profile;
+}
+
 class NoMemoryForLayoutTest : public ::testing::TestWithParam<Layout> {
  protected:
   const Geometry geometry_ = Geometry::For(GetParam(), kKeys.size(), 12);
@@ -207,12 +234,15 @@ TEST(NoMemoryTest, IsReportedByParquet) {
   ExpectSurvives([&] { return parquet::GeometryFor(1000, 0.01); });
 }
 
-// Not while a profile is read: the JSON library allocates in destructors, and ends the process if
-// that fails.
 TEST(NoMemoryTest, IsReportedByThePlanner) {
   const MachineProfile& profile = MachineProfile::BuiltIn();
   ExpectSurvives([&] { return MakePlan(kWorkload, profile); });
   ExpectSurvives([&] { return profile.Validate(); });
+}
+
+TEST(NoMemoryTest, IsReportedWhileAProfileIsRead) {
+  const std::string json = SmallProfile().ToJson();
+  ExpectSurvives([&] { return MachineProfile::FromJson(json); });
 }
 
 TEST(NoMemoryTest, IsReportedByTheCApi) {
@@ -280,6 +310,14 @@ TEST_F(FileFaultTest, NoMemoryIsReportedAndLeavesTheOldFileOrTheNewOne) {
     EXPECT_EQ(NumFiles(), 1u);
     if (!g_has_failed) break;
   }
+}
+
+TEST_F(FileFaultTest, NoMemoryForAProfileIsReported) {
+  const MachineProfile profile = SmallProfile();
+  ExpectSurvives([&] { return profile.Save(path_); });
+  ExpectSurvives([&] { return MachineProfile::Load(path_); });
+  EXPECT_EQ(MachineProfile::Load(path_).value().curves, profile.curves);
+  EXPECT_EQ(NumFiles(), 1u);
 }
 
 // Writes one filter over the other for ever.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
@@ -73,13 +74,28 @@ TEST(ProfileTest, JsonRoundTripsAllButTheName) {
   EXPECT_EQ(*read, expected);
 }
 
+TEST(ProfileTest, TheBuiltInProfileIsWrittenAsItsFileIs) {
+  std::ifstream file(TEPAL_SOURCE_DIR "/dispatch/builtin_profile.json");
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  EXPECT_EQ(GoodJson(), text);
+}
+
+TEST(ProfileTest, UnknownMembersAreIgnoredAndTheLastOfTwoCounts) {
+  const std::string more = "{\"cpu\": 1, \"other\": {\"a\": [null, true, -1, 0.5, \"x\"]}, ";
+  const Result<MachineProfile> read = MachineProfile::FromJson(Replaced(GoodJson(), "{", more));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->cpu, MachineProfile::BuiltIn().cpu);
+  EXPECT_EQ(read->curves, MachineProfile::BuiltIn().curves);
+}
+
 TEST(ProfileTest, TextThatIsNoProfileIsRefused) {
   EXPECT_THAT(ErrorOf(""), HasSubstr("not JSON"));
   EXPECT_THAT(ErrorOf("{\"format\": "), HasSubstr("not JSON"));
   EXPECT_THAT(ErrorOf(GoodJson().substr(0, 2000)), HasSubstr("not JSON"));
   EXPECT_THAT(ErrorOf("[]"), HasSubstr("\"format\" must be"));
   EXPECT_THAT(ErrorOf("{}"), HasSubstr("\"format\" must be"));
-  EXPECT_THAT(ErrorOf(std::string(100000, '[')), HasSubstr("not JSON"));
+  EXPECT_THAT(ErrorOf(std::string(100000, '[') + std::string(100000, ']')),
+              HasSubstr("nested too deeply"));
 }
 
 TEST(ProfileTest, EveryPrefixOfAProfileIsRefused) {
