@@ -17,6 +17,7 @@
 #include <new>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -207,6 +208,27 @@ TEST_P(NoMemoryForLayoutTest, IsReportedByBuilders) {
       builder->Insert(kKeys);
       return std::move(*builder).Finish();
     });
+  }
+}
+
+// Most of these threads come while another one has the first worker, and must wait for it.
+TEST(NoMemoryTest, ForMoreWorkersMakesThreadsShareTheFirst) {
+  const std::vector<uint64_t> keys = RandomValues(2, 1'000'000);
+  const Geometry geometry = Geometry::For(Layout::kSplit256, keys.size(), 12);
+  Filter expected = MakeFilter(geometry);
+  expected.Insert(keys);
+  for (const BuildStrategy strategy :
+       {BuildStrategy::kPrivate, BuildStrategy::kPartitioned, BuildStrategy::kAtomic}) {
+    ParallelBuilder builder = ParallelBuilder::Create(geometry, {}, strategy).value();
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        const FailingMemory failing(0, /*once=*/false);
+        builder.Insert(keys);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(BytesOf(std::move(builder).Finish().value()), BytesOf(expected));
   }
 }
 

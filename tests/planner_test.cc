@@ -387,6 +387,27 @@ TEST(PlannerTest, ExplainSaysWhatIsMissing) {
   EXPECT_FALSE(FilterPlan().Explain().empty());
 }
 
+TEST(PlannerTest, ExplainNamesTheNumberOfProbesIfItIsKnown) {
+  EXPECT_THAT(GoodPlan({.num_keys = 1000, .max_fpr = 0.01, .num_probes = 123'456}).Explain(),
+              HasSubstr(", 123456 probes"));
+}
+
+// Nothing but the rate is asked for: 3% of time are noise, so that the smallest filter wins.
+TEST(PlannerTest, AmongLayoutsThatAreEquallyFastTheSmallestWins) {
+  MachineProfile profile = MachineProfile::BuiltIn();
+  for (TimeCurve& curve : profile.curves) {
+    std::fill(curve.ns.begin(), curve.ns.end(), curve.layout == Layout::kSplit256 ? 97.0 : 100.0);
+  }
+  const FilterPlan plan = MakePlan({.num_keys = 100'000, .max_fpr = 0.001}, profile).value();
+  for (const PlanCandidate& candidate : plan.candidates) {
+    if (candidate.allowed) {
+      EXPECT_GE(candidate.geometry.num_bits, plan.geometry.num_bits);
+    }
+  }
+  EXPECT_GT(plan.cost_ns, CandidateOf(plan, Layout::kSplit256).cost_ns);
+  EXPECT_THAT(plan.Explain(), AllOf(HasSubstr("is as fast as"), HasSubstr("smaller")));
+}
+
 TEST(PlannerTest, RationalIsListedWithItsReasonAndNeverWins) {
   for (const Workload& workload : Grid()) {
     const FilterPlan plan = GoodPlan(workload);

@@ -88,6 +88,15 @@ TEST(ProfileTest, UnknownMembersAreIgnoredAndTheLastOfTwoCounts) {
   EXPECT_EQ(read->curves, MachineProfile::BuiltIn().curves);
 }
 
+TEST(ProfileTest, TimesMayBeWholeNumbers) {
+  MachineProfile expected = MachineProfile::BuiltIn();
+  expected.curves[0].bits_per_key_touched = 1;
+  const Result<MachineProfile> read =
+      MachineProfile::FromJson(Replaced(expected.ToJson(), "touched\":1.0,", "touched\":1,"));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->curves, expected.curves);
+}
+
 TEST(ProfileTest, TextThatIsNoProfileIsRefused) {
   EXPECT_THAT(ErrorOf(""), HasSubstr("not JSON"));
   EXPECT_THAT(ErrorOf("{\"format\": "), HasSubstr("not JSON"));
@@ -170,6 +179,8 @@ TEST(ProfileTest, CurvesMustBeOrderedAndComplete) {
     return curve.layout == Layout::kLine512 && curve.operation == Operation::kInsert;
   });
   EXPECT_THAT(profile.Validate().message(), HasSubstr("line512, insert"));
+  profile.curves.resize(257, profile.curves[0]);
+  EXPECT_THAT(profile.Validate().message(), HasSubstr("more than 256 curves"));
 }
 
 // ---- Times
