@@ -16,6 +16,7 @@
 #include <limits>
 #include <new>
 #include <random>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -106,23 +107,23 @@ StatusCode CodeOf(const Result<T>& result) {
 }
 
 // `call` with its first, second ... allocation failing, until it makes no more of them: each time
-// it succeeds or says kOutOfMemory, throws nothing, and leaks nothing.
+// it says what it says with memory, or kOutOfMemory, throws nothing, and leaks nothing.
 template <class Call>
-void ExpectSurvives(const Call& call) {
-  ASSERT_EQ(CodeOf(call()), StatusCode::kOk);  // also makes what is made once a process
+void ExpectSurvives(const Call& call, StatusCode expected = StatusCode::kOk) {
+  ASSERT_EQ(CodeOf(call()), expected);  // also makes what is made once a process
   for (const bool once : {true, false}) {
     int64_t num_good = 0;
     do {
       ASSERT_LT(num_good, 100'000) << "does not end";
       const int64_t num_live = g_num_live;
-      StatusCode code = StatusCode::kIoError;
+      StatusCode code = StatusCode::kOutOfMemory;
       try {
         const FailingMemory failing(num_good, once);
         code = CodeOf(call());
       } catch (...) {
         ADD_FAILURE() << "an exception, at allocation " << num_good;
       }
-      EXPECT_TRUE(code == StatusCode::kOutOfMemory || code == StatusCode::kOk)
+      EXPECT_TRUE(code == StatusCode::kOutOfMemory || code == expected)
           << static_cast<int>(code) << " at allocation " << num_good;
       EXPECT_EQ(g_num_live, num_live) << "a leak, at allocation " << num_good;
       ++num_good;
@@ -232,15 +233,38 @@ TEST(NoMemoryTest, ForMoreWorkersMakesThreadsShareTheFirst) {
   }
 }
 
-// A message that cannot be made is no reason to throw.
+// A message that cannot be made is no reason to throw, nor to say that all is well.
 TEST_P(NoMemoryForLayoutTest, WhileAnErrorIsExplainedIsReported) {
   Geometry wrong = geometry_;
   wrong.num_bits += 8;
-  for (int64_t num_good = 0; num_good < 20; ++num_good) {
-    const FailingMemory failing(num_good, /*once=*/false);
-    const StatusCode code = CodeOf(wrong.Validate());
-    ASSERT_TRUE(code == StatusCode::kInvalidArgument || code == StatusCode::kOutOfMemory);
-  }
+  const Filter filter = FilterOf(geometry_);
+  constexpr StatusCode kWrong = StatusCode::kInvalidArgument;
+  ExpectSurvives([&] { return wrong.Validate(); }, kWrong);
+  ExpectSurvives([&] { return Filter::Create(wrong); }, kWrong);
+  ExpectSurvives([&] { return FilterView::Over(geometry_, filter.bytes().first(8)); }, kWrong);
+  ExpectSurvives([&] { return Shrink(filter.View(), wrong); }, kWrong);
+  ExpectSurvives([&] { return fpr::KeysForRate(geometry_, 2); }, kWrong);
+}
+
+TEST_P(NoMemoryForLayoutTest, WhileASetErrorIsExplainedIsReported) {
+  Filter a = FilterOf(geometry_);
+  Geometry seeded = geometry_;
+  seeded.seed = 1;
+  const Filter b = FilterOf(seeded);
+  const StatusCode code = Union(a, b.View()).code();
+  EXPECT_NE(code, StatusCode::kOk);
+  ExpectSurvives([&] { return Union(a, b.View()); }, code);
+  ExpectSurvives([&] { return Intersect(a, b.View()); }, code);
+  ExpectSurvives([&] { return Merge(a.View(), b.View()); }, code);
+  ExpectSurvives([&] { return SurelyDisjoint(a.View(), b.View()); }, code);
+}
+
+TEST_P(NoMemoryForLayoutTest, WhileADamagedContainerIsExplainedIsReported) {
+  std::vector<uint8_t> container = Serialize(FilterOf(geometry_).View()).value();
+  container[8] ^= 1;
+  ExpectSurvives([&] { return Inspect(container); }, StatusCode::kCorrupt);
+  ExpectSurvives([&] { return FilterView::Open(container); }, StatusCode::kCorrupt);
+  ExpectSurvives([&] { return Deserialize(container); }, StatusCode::kCorrupt);
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, NoMemoryForLayoutTest, ::testing::ValuesIn(kAllLayouts),
@@ -256,6 +280,21 @@ TEST(NoMemoryTest, IsReportedByParquet) {
   ExpectSurvives([&] { return parquet::GeometryFor(1000, 0.01); });
 }
 
+TEST(NoMemoryTest, WhileADamagedParquetFilterIsExplainedIsReported) {
+  const std::vector<uint8_t> bytes =
+      parquet::Write(FilterOf(parquet::GeometryOfBytes(1024).value())).value();
+  const std::span<const uint8_t> cut(bytes.data(), bytes.size() - 1);
+  ExpectSurvives([&] { return parquet::ReadHeader(cut.first(5)); }, StatusCode::kCorrupt);
+  ExpectSurvives([&] { return parquet::Read(cut); }, StatusCode::kCorrupt);
+  ExpectSurvives([&] { return parquet::ReadExactly(cut); }, StatusCode::kCorrupt);
+  ExpectSurvives([] { return parquet::GeometryOfBytes(33); }, StatusCode::kInvalidArgument);
+  ExpectSurvives([] { return parquet::GeometryFor(1000, 2); }, StatusCode::kInvalidArgument);
+}
+
+TEST(NoMemoryTest, WhileAnUnknownTargetIsExplainedIsReported) {
+  ExpectSurvives([] { return ForceTarget("6502"); }, StatusCode::kInvalidArgument);
+}
+
 TEST(NoMemoryTest, IsReportedByThePlanner) {
   const MachineProfile& profile = MachineProfile::BuiltIn();
   ExpectSurvives([&] { return MakePlan(kWorkload, profile); });
@@ -265,6 +304,9 @@ TEST(NoMemoryTest, IsReportedByThePlanner) {
 TEST(NoMemoryTest, IsReportedWhileAProfileIsRead) {
   const std::string json = SmallProfile().ToJson();
   ExpectSurvives([&] { return MachineProfile::FromJson(json); });
+  ExpectSurvives([] { return MachineProfile::FromJson("{"); }, StatusCode::kCorrupt);
+  ExpectSurvives([] { return MachineProfile::FromJson("{}"); }, StatusCode::kCorrupt);
+  ExpectSurvives([] { return MachineProfile().Validate(); }, StatusCode::kInvalidArgument);
 }
 
 TEST(NoMemoryTest, IsReportedByTheCApi) {
