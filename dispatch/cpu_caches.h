@@ -10,7 +10,7 @@
 
 namespace tepal {
 
-// The size of the L2 cache of one core; filters above it are prefetched.
+// The size of the L2 cache of one core.
 inline size_t L2CacheBytes() {
 #if defined(_SC_LEVEL2_CACHE_SIZE)
   static const long kBytes = sysconf(_SC_LEVEL2_CACHE_SIZE);

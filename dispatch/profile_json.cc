@@ -16,7 +16,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "dispatch/builtin_profile.h"
+#include "dispatch/builtin_profiles.h"
 #include "dispatch/files.h"
 #include "dispatch/no_memory.h"
 #include "tepal/profile.h"
@@ -306,25 +306,30 @@ MachineProfile MachineProfile::ForThisMachine() {
   const std::string target = ActiveTarget();
   const std::string path = DefaultPath(target);
   std::error_code error;
-  if (path.empty() || !std::filesystem::exists(path, error)) return BuiltIn();
+  if (path.empty() || !std::filesystem::exists(path, error)) return BuiltIn(target);
   Result<MachineProfile> profile = Load(path);
   if (profile.ok() && profile->target == target) return std::move(*profile);
   if (profile.status().code() == StatusCode::kOutOfMemory) throw std::bad_alloc();
-  MachineProfile built_in = BuiltIn();
+  MachineProfile built_in = BuiltIn(target);
   built_in.name += profile.ok() ? " (" + path + " is for another target, " + profile->target + ")"
                                 : " (" + profile.status().message() + ")";
   return built_in;
 }
 
-const MachineProfile& MachineProfile::BuiltIn() {
-  static const MachineProfile kProfile = [] {
-    // profile_test.cc: it is valid. Without memory, the next call tries again.
-    Result<MachineProfile> profile = FromJson(kBuiltInProfileJson);
+const MachineProfile& MachineProfile::BuiltIn(std::string_view target) {
+  // profile_test.cc: they are valid. Without memory, the next call tries again.
+  const auto read = [](const char* json) {
+    Result<MachineProfile> profile = FromJson(json);
     if (!profile.ok()) throw std::bad_alloc();
     profile->name = "built-in";
     return std::move(*profile);
-  }();
-  return kProfile;
+  };
+  if (target.substr(0, 4) == "AVX3") {  // Highway's names for AVX-512
+    static const MachineProfile kAvx512 = read(kAvx512ProfileJson);
+    return kAvx512;
+  }
+  static const MachineProfile kAvx2 = read(kAvx2ProfileJson);
+  return kAvx2;
 }
 
 }  // namespace tepal

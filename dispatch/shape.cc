@@ -7,7 +7,6 @@
 #include <new>
 #include <utility>
 
-#include "dispatch/cpu_caches.h"
 #include "kernels/layout_traits.h"
 
 namespace tepal {
@@ -149,7 +148,7 @@ void FillTable(const Geometry& geometry, SlotTable* table) {
 
 Result<OwnedShape> MakeShape(const Geometry& geometry) {
   OwnedShape owned;
-  owned.shape.prefetch = geometry.num_bytes() > L2CacheBytes();
+  owned.shape.prefetch = geometry.num_bytes() > PrefetchFromBytes(geometry.layout);
   owned.shape.num_probes = geometry.num_probes;
   if (!IsScattered(geometry.layout)) {
     owned.shape.num_blocks = geometry.num_bits / RulesOf(geometry.layout).granule_bits;

@@ -3,10 +3,12 @@
 #define TEPAL_DISPATCH_SHAPE_H_
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
 #include "dispatch/active_kernels.h"
+#include "dispatch/cpu_caches.h"
 #include "kernels/kernel_tables.h"
 #include "tepal/geometry.h"
 #include "tepal/status.h"
@@ -25,6 +27,13 @@ void ForEachBlock(uint64_t num_bits, const Visit& visit) {
     visit(offset, size);
     offset += size;
   }
+}
+
+// The size above which a filter is prefetched. A core finds enough of the scattered loads by itself
+// as long as L3 answers them: at 3 to 16 MiB prefetching made `standard` 1.2 to 1.35 times slower,
+// from 32 to 48 MiB on up to 1.35 times faster (AVX3_DL, Emerald Rapids, 2 MiB L2).
+inline size_t PrefetchFromBytes(Layout layout) {
+  return IsScattered(layout) ? 16 * L2CacheBytes() : L2CacheBytes();
 }
 
 // Owns the slot table that the shape points to, if there is one.

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "dispatch/cpu_caches.h"
+#include "dispatch/shape.h"
 #include "tepal/geometry.h"
 #include "tepal/memory.h"
 #include "tests/test_util.h"
@@ -69,7 +69,7 @@ inline void AddScatteredCases(Layout layout, double probes, std::vector<Geometry
   add("3_blocks", 212992);
   add("11_blocks", 1048064);
   add("prime", 512 * 1031);
-  add("above_l2", L2CacheBytes() * 8 + 512 * 77);
+  add("prefetched", PrefetchFromBytes(layout) * 8 + 512 * 77, /*sparse=*/true);
   add("above_2e32_bits", (uint64_t{1} << 33) + 512 * 12345, /*sparse=*/true);
 }
 
@@ -83,8 +83,7 @@ inline void AddProbeCounts(Layout layout, uint32_t first, uint32_t last,
 }
 
 inline std::vector<GeometryCase> OracleGeometries() {
-  const uint64_t above_l2 = L2CacheBytes() / 32 + 1;
-  const uint64_t above_l2_bits = (L2CacheBytes() + 512) * 8;
+  const uint64_t prefetched_bits = (PrefetchFromBytes(Layout::kSplit256) + 512) * 8;
   std::vector<GeometryCase> cases = {
       Split256Case("1_block", 1),
       Split256Case("2_blocks", 2),
@@ -92,7 +91,7 @@ inline std::vector<GeometryCase> OracleGeometries() {
       Split256Case("7_blocks", 7),
       Split256Case("1024_blocks", 1024),
       Split256Case("1031_blocks", 1031),  // prime
-      Split256Case("above_l2", above_l2),
+      Split256Case("prefetched", prefetched_bits / 256),
       Split256Case("above_2e32_bits", (uint64_t{1} << 24) + 12345, /*sparse=*/true),
       Split256Case("above_2e32_bytes", (uint64_t{1} << 27) + 12345, /*sparse=*/true),
   };
@@ -101,7 +100,7 @@ inline std::vector<GeometryCase> OracleGeometries() {
     cases.push_back(LayoutCase(layout, "1_line", 512, probes));
     cases.push_back(LayoutCase(layout, "3_lines", 3 * 512, probes));
     cases.push_back(LayoutCase(layout, "1031_lines", 1031 * 512, probes));
-    cases.push_back(LayoutCase(layout, "above_l2", above_l2_bits, probes));
+    cases.push_back(LayoutCase(layout, "prefetched", prefetched_bits, probes));
     cases.push_back(LayoutCase(layout, "above_2e32_bytes", (uint64_t{1} << 36) + 512 * 12345,
                                probes, /*sparse=*/true));
   }

@@ -52,7 +52,7 @@ class OracleTest : public ::testing::TestWithParam<OracleParam> {
   }
 
   // Every length. In filters that are mostly pages never touched, where every access costs a page
-  // fault, a selection: the code is that of smaller prefetched filters.
+  // fault, a selection with every tail.
   std::vector<size_t> Lengths() const {
     const bool few = geometry_case().sparse || kQuickTests;
     std::vector<size_t> lengths;

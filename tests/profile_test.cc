@@ -64,6 +64,15 @@ TEST(ProfileTest, TheBuiltInProfileIsValidAndNamed) {
   EXPECT_EQ(profile.target, "AVX2");
 }
 
+TEST(ProfileTest, Avx512TargetsHaveABuiltInProfileOfTheirOwn) {
+  const MachineProfile& profile = MachineProfile::BuiltIn("AVX3_DL");
+  EXPECT_TRUE(profile.Validate().ok()) << profile.Validate().message();
+  EXPECT_EQ(profile.name, "built-in");
+  EXPECT_EQ(profile.target, "AVX3_DL");
+  EXPECT_EQ(&MachineProfile::BuiltIn("AVX3"), &profile);
+  EXPECT_EQ(&MachineProfile::BuiltIn("NEON"), &MachineProfile::BuiltIn("AVX2"));
+}
+
 TEST(ProfileTest, JsonRoundTripsAllButTheName) {
   MachineProfile expected = MachineProfile::BuiltIn();
   expected.cpu = "a \"quoted\" CPU \\ with\nlines";
@@ -74,10 +83,13 @@ TEST(ProfileTest, JsonRoundTripsAllButTheName) {
   EXPECT_EQ(*read, expected);
 }
 
-TEST(ProfileTest, TheBuiltInProfileIsWrittenAsItsFileIs) {
-  std::ifstream file(TEPAL_SOURCE_DIR "/dispatch/builtin_profile.json");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  EXPECT_EQ(GoodJson(), text);
+TEST(ProfileTest, TheBuiltInProfilesAreWrittenAsTheirFilesAre) {
+  const auto file = [](const std::string& name) {
+    std::ifstream in(TEPAL_SOURCE_DIR "/dispatch/builtin_profile_" + name + ".json");
+    return std::string{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  };
+  EXPECT_EQ(MachineProfile::BuiltIn("AVX2").ToJson(), file("avx2"));
+  EXPECT_EQ(MachineProfile::BuiltIn("AVX3_DL").ToJson(), file("avx512"));
 }
 
 TEST(ProfileTest, UnknownMembersAreIgnoredAndTheLastOfTwoCounts) {
@@ -258,7 +270,7 @@ TEST_F(ProfileFileTest, UnreadableAndUnwritableFilesAreErrorsThatNameThem) {
 
 TEST_F(ProfileFileTest, ThisMachineUsesItsOwnFileAndSaysWhyIfNot) {
   ASSERT_EQ(setenv("XDG_CACHE_HOME", directory_.c_str(), 1), 0);
-  EXPECT_EQ(MachineProfile::ForThisMachine().name, "built-in");
+  EXPECT_EQ(MachineProfile::ForThisMachine(), MachineProfile::BuiltIn(ActiveTarget()));
   const std::string path = MachineProfile::DefaultPath(ActiveTarget());
   EXPECT_EQ(path, (directory_ / "tepal" / ("profile-" + ActiveTarget() + ".json")).string());
 

@@ -23,7 +23,7 @@ namespace {
 // One chunk of a column is 1024 rows: more than two of them.
 constexpr size_t kNumKeys = 2600;
 
-// Small sizes, and one above L2, where the kernels prefetch.
+// Small sizes, and one at which the kernels prefetch.
 std::vector<GeometryCase> PropertyGeometries() {
   std::vector<GeometryCase> cases;
   for (const Layout layout : kAllLayouts) {
@@ -33,7 +33,7 @@ std::vector<GeometryCase> PropertyGeometries() {
     };
     add("crowded", kNumKeys, 2);
     add("usual", kNumKeys, 11);
-    add("above_l2", L2CacheBytes(), 9);
+    add("prefetched", PrefetchFromBytes(layout), 9);
   }
   return cases;
 }

@@ -49,8 +49,9 @@ struct TEPAL_API MachineProfile {
   // Ok, or what is wrong. A valid profile knows every layout that MakePlan compares.
   Status Validate() const;
 
-  // Measured on an AMD EPYC of family 25 (Zen 3), target AVX2.
-  static const MachineProfile& BuiltIn();
+  // For AVX-512 targets (AVX3, AVX3_DL, ...) measured on an Intel Xeon of model 207 (Emerald
+  // Rapids), for all others on an AMD EPYC of family 25 (Zen 3) with AVX2.
+  static const MachineProfile& BuiltIn(std::string_view target = "AVX2");
 
   // Everything is checked: the text may come from anywhere. The name is not part of it.
   static Result<MachineProfile> FromJson(std::string_view json);
@@ -64,8 +65,8 @@ struct TEPAL_API MachineProfile {
   // neither is set.
   static std::string DefaultPath(std::string_view target);
 
-  // The file at DefaultPath(ActiveTarget()); BuiltIn() if there is none, or if it is not valid (the
-  // name says so then). Reads the file each time: an engine may want to keep it.
+  // The file at DefaultPath(ActiveTarget()); the built-in one if there is none, or if it is not
+  // valid (the name says so then). Reads the file each time: an engine may want to keep it.
   static MachineProfile ForThisMachine();
 
   bool operator==(const MachineProfile&) const = default;
