@@ -29,6 +29,24 @@ Result<char> ParseDelimiter(std::string_view text) {
   return Status::InvalidArgument("'" + std::string(text) + "' is not one character, or tab");
 }
 
+// The given format, if it fits, or the filter's own.
+Result<KeyFormat> FormatFor(const ContainerInfo& info, std::optional<KeyFormat> given) {
+  const KeyKind kind = info.key_kind;
+  if (given.has_value()) {
+    if (kind == KeyKind::kUnknown || kind == KeyKindOf(*given)) return *given;
+    return Status::InvalidArgument("the filter has keys of kind " + std::string(KeyKindName(kind)) +
+                                   ", and --format asks for " +
+                                   std::string(KeyKindName(KeyKindOf(*given))));
+  }
+  if (kind == KeyKind::kUint64) return KeyFormat::kU64;
+  if (kind == KeyKind::kUint32) return KeyFormat::kU32;
+  if (kind == KeyKind::kBytes) return KeyFormat::kText;
+  return Status::InvalidArgument("the filter has keys of kind " + std::string(KeyKindName(kind)) +
+                                 (kind == KeyKind::kUnknown
+                                      ? ": say with --format what to look up"
+                                      : ", which only their own program can look up"));
+}
+
 }  // namespace
 
 std::vector<Command> AddCommands(CLI::App& app) {
@@ -83,21 +101,18 @@ KeyKind KeyKindOf(KeyFormat format) {
   return KeyKind::kUnknown;
 }
 
-Result<KeyFormat> FormatFor(const ContainerInfo& info, std::optional<KeyFormat> given) {
-  const KeyKind kind = info.key_kind;
-  if (given.has_value()) {
-    if (kind == KeyKind::kUnknown || kind == KeyKindOf(*given)) return *given;
-    return Status::InvalidArgument("the filter has keys of kind " + std::string(KeyKindName(kind)) +
-                                   ", and --format asks for " +
-                                   std::string(KeyKindName(KeyKindOf(*given))));
-  }
-  if (kind == KeyKind::kUint64) return KeyFormat::kU64;
-  if (kind == KeyKind::kUint32) return KeyFormat::kU32;
-  if (kind == KeyKind::kBytes) return KeyFormat::kText;
-  return Status::InvalidArgument("the filter has keys of kind " + std::string(KeyKindName(kind)) +
-                                 (kind == KeyKind::kUnknown
-                                      ? ": say with --format what to look up"
-                                      : ", which only their own program can look up"));
+void AddLookupOptions(CLI::App& app, LookupOptions& options) {
+  app.add_option("FILTER", options.filter, "The filter file")->required();
+  AddFormatOptions(app, options.input, options.format);
+}
+
+Result<std::unique_ptr<KeyReader>> OpenKeys(const LookupOptions& options,
+                                            const ContainerInfo& info) {
+  const Result<KeyFormat> format = FormatFor(info, options.format);
+  if (!format.ok()) return format.status();
+  InputOptions input = options.input;
+  input.format = *format;
+  return KeyReader::Open(input);
 }
 
 Result<uint64_t> ForEachBatch(KeyReader& reader, const std::string& what,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -67,8 +68,19 @@ void AddFormatOptions(CLI::App& app, InputOptions& input, std::optional<KeyForma
 // How keys of a format are hashed, and so which filters they may be looked up in.
 KeyKind KeyKindOf(KeyFormat format);
 
-// The format to read keys in for this filter: the given one, if it fits, or the filter's own.
-Result<KeyFormat> FormatFor(const ContainerInfo& info, std::optional<KeyFormat> given);
+// A filter file, and keys to look up in it.
+struct LookupOptions {
+  std::string filter;
+  InputOptions input;
+  std::optional<KeyFormat> format;
+};
+
+// FILTER, --format and what belongs to it.
+void AddLookupOptions(CLI::App& app, LookupOptions& options);
+
+// The keys to look up: in the given format, if it fits this filter, or in the filter's own.
+Result<std::unique_ptr<KeyReader>> OpenKeys(const LookupOptions& options,
+                                            const ContainerInfo& info);
 
 // Calls `visit(batch)` for all batches; shows progress. Returns the number of keys.
 Result<uint64_t> ForEachBatch(KeyReader& reader, const std::string& what,

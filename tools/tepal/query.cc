@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,9 +18,7 @@ namespace tepal::tool {
 namespace {
 
 struct Options {
-  std::string filter;
-  InputOptions input;
-  std::optional<KeyFormat> format;
+  LookupOptions lookup;
   bool invert = false;
   bool count = false;
   bool indices = false;
@@ -111,13 +108,9 @@ Result<Matches> Run(const Options& options, const FilterView& filter, KeyReader&
 }
 
 Status Query(const Options& options) {
-  const Result<MappedFilter> filter = MappedFilter::Open(options.filter);
+  const Result<MappedFilter> filter = MappedFilter::Open(options.lookup.filter);
   if (!filter.ok()) return filter.status();
-  const Result<KeyFormat> format = FormatFor(filter->info(), options.format);
-  if (!format.ok()) return format.status();
-  InputOptions input = options.input;
-  input.format = *format;
-  const Result<std::unique_ptr<KeyReader>> reader = KeyReader::Open(input);
+  const Result<std::unique_ptr<KeyReader>> reader = OpenKeys(options.lookup, filter->info());
   if (!reader.ok()) return reader.status();
   const Result<Matches> matches = Run(options, filter->view(), **reader);
   if (!matches.ok()) return matches.status();
@@ -139,10 +132,10 @@ Command AddQuery(CLI::App& app) {
       "Prints lines as they are, CSV records with their header, raw integers as raw integers.\n"
       "Exits with 0 whether or not anything matches; --count tells.\n"
       "Example: tepal query seen.tpl < candidates.txt");
-  command->add_option("FILTER", options->filter, "The filter file")->required();
-  command->add_option("INPUT", options->input.path, "File with the keys; - for standard input")
+  AddLookupOptions(*command, options->lookup);
+  command
+      ->add_option("INPUT", options->lookup.input.path, "File with the keys; - for standard input")
       ->capture_default_str();
-  AddFormatOptions(*command, options->input, options->format);
   command->add_flag("-v,--invert", options->invert,
                     "Print the keys that are surely not in the filter instead");
   CLI::Option* const indices = command->add_flag("-n,--indices", options->indices,

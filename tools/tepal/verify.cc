@@ -1,7 +1,6 @@
 // tepal verify: is a filter file whole, and does it have all the keys that it should?
 #include <cstdio>
 #include <memory>
-#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -16,9 +15,7 @@ namespace tepal::tool {
 namespace {
 
 struct Options {
-  std::string filter;
-  InputOptions input;
-  std::optional<KeyFormat> format;
+  LookupOptions lookup;
   bool has_keys = false;
   bool json = false;
 };
@@ -30,11 +27,7 @@ struct KeyCheck {
 };
 
 Result<KeyCheck> CheckKeys(const Options& options, const MappedFilter& filter) {
-  const Result<KeyFormat> format = FormatFor(filter.info(), options.format);
-  if (!format.ok()) return format.status();
-  InputOptions input = options.input;
-  input.format = *format;
-  const Result<std::unique_ptr<KeyReader>> reader = KeyReader::Open(input);
+  const Result<std::unique_ptr<KeyReader>> reader = OpenKeys(options.lookup, filter.info());
   if (!reader.ok()) return reader.status();
   KeyCheck check;
   std::vector<uint32_t> rows;
@@ -56,13 +49,13 @@ Result<KeyCheck> CheckKeys(const Options& options, const MappedFilter& filter) {
 }
 
 Status Missing(const Options& options, const KeyCheck& check) {
-  return Status::Corrupt(options.filter + ": " + FormatCount(check.num_missing) + " of " +
+  return Status::Corrupt(options.lookup.filter + ": " + FormatCount(check.num_missing) + " of " +
                          FormatCount(check.num_keys) + " keys are not in the filter, first key " +
                          FormatCount(check.first_missing) + " (counted from 0)");
 }
 
 Status Verify(const Options& options) {
-  const Result<MappedFilter> filter = MappedFilter::Open(options.filter);
+  const Result<MappedFilter> filter = MappedFilter::Open(options.lookup.filter);
   if (!filter.ok()) return filter.status();
   KeyCheck check;
   if (options.has_keys) {
@@ -71,14 +64,14 @@ Status Verify(const Options& options) {
     check = *checked;
   }
   if (options.json) {
-    PrintJson({{"file", options.filter},
+    PrintJson({{"file", options.lookup.filter},
                {"file_is_whole", true},
                {"num_keys", check.num_keys},
                {"num_missing", check.num_missing}});
   }
   if (check.num_missing > 0) return Missing(options, check);
   if (!options.json) {
-    std::printf("%s: checksum and geometry are right", options.filter.c_str());
+    std::printf("%s: checksum and geometry are right", options.lookup.filter.c_str());
     if (options.has_keys)
       std::printf(", all %s keys are found", FormatCount(check.num_keys).c_str());
     std::printf("\n");
@@ -95,17 +88,16 @@ Command AddVerify(CLI::App& app) {
   command->footer(
       "Exits with 1 if the file is corrupt or a key is missing.\n"
       "Example: tepal verify seen.tpl --keys keys.txt");
-  command->add_option("FILTER", options->filter, "The filter file")->required();
+  AddLookupOptions(*command, options->lookup);
   command
       ->add_option_function<std::string>(
           "--keys",
           [options](const std::string& path) {
-            options->input.path = path;
+            options->lookup.input.path = path;
             options->has_keys = true;
           },
           "File with keys that must all be found; - for standard input")
       ->type_name("FILE");
-  AddFormatOptions(*command, options->input, options->format);
   AddJson(*command, options->json);
   return {command, [options] { return Verify(*options); }};
 }
