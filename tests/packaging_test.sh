@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
 # Installs Tepal from a build directory, moves what was installed, and uses it from outside: with find_package and with
-# pkg-config, shared and static, and as a part of another project. Checks what the shared library exports.
+# pkg-config, shared and static, and as a part of another project. Checks what the shared library exports. The commands
+# are those that README.md and docs/c_api.md show.
 #
 #   packaging_test.sh BUILD_DIR CMAKE C-COMPILER C++-COMPILER
+#
+# Backquotes are Markdown's.
+# shellcheck disable=SC2016
 set -euo pipefail
 build_dir=$1 cmake=$2 cc=$3 cxx=$4
 source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -26,12 +30,30 @@ uses_kind() {
   fi
 }
 
+# The documents name programs as users do.
+mkdir "$scratch/bin"
+for program in "cmake $cmake" "c++ $cxx" "cc $cc"; do
+  printf '#!/bin/sh\nexec "%s" "$@"\n' "${program#* }" > "$scratch/bin/${program%% *}"
+done
+chmod +x "$scratch"/bin/*
+PATH=$scratch/bin:$PATH
+
+# shown FILE REGEX: the part of a document that matches; there must be one.
+shown() {
+  local found
+  found=$(grep -oE -- "$2" "$source_dir/$1") || fail "$1 shows no command '$2'"
+  [[ $found != *$'\n'* ]] || fail "$1 shows more than one '$2'"
+  echo "$found"
+}
+
 # As a packager does: into a staging directory, which is not where it will be used.
-DESTDIR=$scratch/stage "$cmake" --install "$build_dir" --prefix /opt/tepal > "$scratch/log"
+install=$(shown README.md 'cmake --install build/release --prefix /[a-z/]+')
+DESTDIR=$scratch/stage bash -c "${install/build\/release/\"$build_dir\"}" > "$scratch/log"
+documented_prefix=${install##* }
 prefix=$scratch/moved
-mv "$scratch/stage/opt/tepal" "$prefix"
+mv "$scratch/stage$documented_prefix" "$prefix"
 library=$(find "$prefix" -name 'libtepal.so')
-! grep -rIl -e "$build_dir" -e "$source_dir" -e /opt/tepal "$prefix" || fail "these files name a path of the build"
+! grep -rIl -e "$build_dir" -e "$source_dir" -e "$documented_prefix" "$prefix" || fail "these files name a path of the build"
 
 # ---- Symbols: each is of tepal, and each part of its name is in a public header.
 nm --dynamic --defined-only --demangle "$library" | cut -d ' ' -f 3- > "$scratch/symbols"
@@ -63,28 +85,38 @@ for kind in shared static; do
   uses_kind "$scratch/$kind/c_consumer" $kind
 done
 
-# ---- add_subdirectory: configured only, because the kernels take minutes to compile.
-configure_consumer source -DTEPAL_SOURCE_DIR="$source_dir"
-quietly "$cmake" --build "$scratch/source" --target help
-! grep -E '_(test|bench|demo)$' "$scratch/log" || fail "a project that contains Tepal gets its tests or tools, too"
+# README.md's lines for CMake.
+mkdir "$scratch/engine"
+cp "$source_dir/tests/consumer/main.cc" "$scratch/engine/engine.cc"
+cp "$source_dir/tests/consumer/main.c" "$scratch/engine/example.c"
+{
+  printf 'cmake_minimum_required(VERSION 3.25)\nproject(engine LANGUAGES CXX)\nadd_executable(my_engine engine.cc)\n'
+  sed -n '/^```cmake$/,/^```$/{/^```/!p}' "$source_dir/README.md"
+} > "$scratch/engine/CMakeLists.txt"
+quietly cmake -S "$scratch/engine" -B "$scratch/engine/build" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_PREFIX_PATH="$prefix"
+quietly cmake --build "$scratch/engine/build"
+uses_kind "$scratch/engine/build/my_engine" shared
+
+# ---- add_subdirectory and FetchContent: configured only, because the kernels take minutes to compile.
+for kind in source fetched; do
+  configure_consumer $kind -DTEPAL_SOURCE_DIR="$source_dir"
+  quietly "$cmake" --build "$scratch/$kind" --target help
+  ! grep -E '_(test|bench|demo)$' "$scratch/log" || fail "a project that contains Tepal gets its tests or tools, too"
+done
 
 # ---- pkg-config
 export PKG_CONFIG_PATH
 PKG_CONFIG_PATH=$(dirname "$library")/pkgconfig
-# compile KIND FLAGS...: the consumers in C++ and C.
+compile_cxx=$(shown README.md 'c\+\+ [^`]*pkg-config [^`]*')
+compile_c=$(shown docs/c_api.md 'cc [^`]*pkg-config [^`]*')
+# compile KIND COMMAND: as shown, in the directory with engine.cc and example.c.
 compile() {
-  local kind=$1
-  shift
-  # Flags are words.
-  # shellcheck disable=SC2046
-  "$cxx" -std=c++20 $(pkg-config --cflags tepal) "$source_dir/tests/consumer/main.cc" -o "$scratch/pc_$kind" "$@"
-  # shellcheck disable=SC2046
-  "$cc" -std=c11 $(pkg-config --cflags tepal) "$source_dir/tests/consumer/main.c" -o "$scratch/pc_c_$kind" "$@"
-  uses_kind "$scratch/pc_$kind" "$kind"
-  uses_kind "$scratch/pc_c_$kind" "$kind"
+  cd "$scratch/engine"
+  quietly bash -c "$2"
+  uses_kind "$scratch/engine/a.out" "$1"
 }
-# shellcheck disable=SC2046
-compile shared $(pkg-config --libs tepal) -Wl,-rpath,"$(dirname "$library")"
+LD_LIBRARY_PATH=$(dirname "$library")
+export LD_LIBRARY_PATH
+for command in "$compile_cxx" "$compile_c"; do compile shared "$command"; done
 rm "$(dirname "$library")"/libtepal.so*
-# shellcheck disable=SC2046
-compile static $(pkg-config --static --libs tepal)
+for command in "$compile_cxx" "$compile_c"; do compile static "${command/--libs/--libs --static}"; done
