@@ -25,8 +25,35 @@ function(tepal_doc_tests document)
   endif()
 endfunction()
 
-file(GLOB documents CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/docs/*.md)
+file(GLOB documents CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/*.md ${PROJECT_SOURCE_DIR}/docs/*.md
+  ${PROJECT_SOURCE_DIR}/dispatch/*.md ${PROJECT_SOURCE_DIR}/kernels/*.md)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${documents})
 foreach(document IN LISTS documents)
   tepal_doc_tests(${document})
 endforeach()
+
+# Commands: all are checked, and those in blocks that follow a line "<!-- run -->" are run. Builds without benchmarks
+# (with sanitizers) leave out the documents that measure, and other CPUs than x86-64 those that force its target SSE4.
+set(left_out "")
+if(NOT TEPAL_BUILD_BENCH)
+  list(APPEND left_out benchmarks.md papers.md planner.md sets.md)
+endif()
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  list(APPEND left_out benchmarks.md CONTRIBUTING.md)
+endif()
+if(TEPAL_BUILD_TOOLS)
+  foreach(document IN LISTS documents)
+    file(READ ${document} text)
+    cmake_path(GET document FILENAME name)
+    if(text MATCHES "\n<!-- run -->\n" AND NOT name IN_LIST left_out)
+      cmake_path(RELATIVE_PATH document BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
+      add_test(NAME commands_of_${name}
+        COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/run_console_blocks ${document} ${PROJECT_BINARY_DIR})
+    endif()
+  endforeach()
+  if(TEPAL_BUILD_BENCH)
+    add_test(NAME commands_of_all_documents
+      COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/check_doc_commands ${PROJECT_BINARY_DIR} ${documents})
+  endif()
+endif()
