@@ -32,7 +32,6 @@ constexpr size_t kUnit = 8;
 // A key, its block, and vectors of at most 256 bits, which is what Parquet's blocks have.
 class OneKey {
  public:
-  static constexpr size_t kKeys = 1;
   using D = hn::CappedTag<uint32_t, 8>;
   using V = hn::Vec<D>;
   using Present = V;  // a lane that is zero says that the key has not been inserted
@@ -55,6 +54,7 @@ class OneKey {
   HWY_INLINE V Word16(V product) const {
     return LookupWord16(D(), reinterpret_cast<const uint32_t*>(block_), product);
   }
+  // What each key gets: one value for each of its words.
   static HWY_INLINE V Spread(const uint32_t* of_key) { return hn::LoadU(D(), of_key); }
 
   static HWY_INLINE Present Test(V words, V bits) { return hn::And(words, bits); }
@@ -71,7 +71,6 @@ class OneKey {
 // The same for two keys; the first one has the lower half of each vector.
 class KeyPair {
  public:
-  static constexpr size_t kKeys = 2;
   using D = hn::CappedTag<uint32_t, 16>;
   using V = hn::Vec<D>;
   using Present = hn::Mask<D>;

@@ -69,7 +69,7 @@ inline void AddScatteredCases(Layout layout, double probes, std::vector<Geometry
   add("3_blocks", 212992);
   add("11_blocks", 1048064);
   add("prime", 512 * 1031);
-  add("prefetched", PrefetchFromBytes(layout) * 8 + 512 * 77, /*sparse=*/true);
+  add("above_prefetch_size", PrefetchFromBytes(layout) * 8 + 512 * 77, /*sparse=*/true);
   add("above_2e32_bits", (uint64_t{1} << 33) + 512 * 12345, /*sparse=*/true);
 }
 
@@ -91,7 +91,7 @@ inline std::vector<GeometryCase> OracleGeometries() {
       Split256Case("7_blocks", 7),
       Split256Case("1024_blocks", 1024),
       Split256Case("1031_blocks", 1031),  // prime
-      Split256Case("prefetched", prefetched_bits / 256),
+      Split256Case("above_prefetch_size", prefetched_bits / 256),
       Split256Case("above_2e32_bits", (uint64_t{1} << 24) + 12345, /*sparse=*/true),
       Split256Case("above_2e32_bytes", (uint64_t{1} << 27) + 12345, /*sparse=*/true),
   };
@@ -100,7 +100,7 @@ inline std::vector<GeometryCase> OracleGeometries() {
     cases.push_back(LayoutCase(layout, "1_line", 512, probes));
     cases.push_back(LayoutCase(layout, "3_lines", 3 * 512, probes));
     cases.push_back(LayoutCase(layout, "1031_lines", 1031 * 512, probes));
-    cases.push_back(LayoutCase(layout, "prefetched", prefetched_bits, probes));
+    cases.push_back(LayoutCase(layout, "above_prefetch_size", prefetched_bits, probes));
     cases.push_back(LayoutCase(layout, "above_2e32_bytes", (uint64_t{1} << 36) + 512 * 12345,
                                probes, /*sparse=*/true));
   }

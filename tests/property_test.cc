@@ -33,7 +33,7 @@ std::vector<GeometryCase> PropertyGeometries() {
     };
     add("crowded", kNumKeys, 2);
     add("usual", kNumKeys, 11);
-    add("prefetched", PrefetchFromBytes(layout), 9);
+    add("above_prefetch_size", PrefetchFromBytes(layout), 9);
   }
   return cases;
 }
