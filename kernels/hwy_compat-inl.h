@@ -107,7 +107,8 @@ HWY_INLINE V64 BitOfProduct64(D64 d64, V64 v, uint32_t factor) {
   // matter. Highway 1.0.3 has none by vector.
   V64 product = MulLow32(d64, v, hn::Set(d64, factor));
 #if HWY_COMPILER_CLANG
-  // It sees that as well, and multiplies 64 by 64 bits instead, which takes three times as long.
+  // It sees that as well, and multiplies 64 by 64 bits instead, which is slower: `register` took
+  // 0.83 ns a key, so 0.73 (AVX3_DL, Emerald Rapids, 16 KiB).
   asm("" : "+v"(product.raw));
 #endif
   return V64{_mm512_rolv_epi64(one.raw, hn::ShiftRight<kShift>(product).raw)};
@@ -293,7 +294,7 @@ class Compressor {
     const auto indices = hn::IndicesFromVec(d32, hn::LoadU(d32, table.halves[bits_]));
     hn::StoreU(hn::BitCast(d_, hn::TableLookupLanes(hn::BitCast(d32, v), indices)), d_, out);
 #elif TEPAL_HAVE_MASK_REGISTERS
-    // Not to memory at once, which is slow on Zen 4; and Highway's Compress has the same problem.
+    // Highway's Compress has the same problem. Not to memory at once: said to be slow on Zen 4.
     const auto mask = static_cast<__mmask8>(bits_);
     hn::StoreU(hn::Vec<D64>{_mm512_maskz_compress_epi64(mask, v.raw)}, d_, out);
 #else

@@ -220,9 +220,9 @@ HWY_INLINE void StartSteps(const Stepper& stepper, LaneState& state) {
 // at i need not.
 //
 // To keep the survivors is the work of another loop. If this one stored them, too, where would
-// depend on loads from the filter, and CPUs that have seen such a store meet a later load make all
-// loads wait: 8.7 ns a key in some processes and 4.8 in others, now 4.4 (standard, all keys match,
-// AVX3_DL, Emerald Rapids, 16 KiB).
+// depend on loads from the filter, and it seems that CPUs that have seen such a store meet a later
+// load make all loads wait: 8.7 ns a key in some processes and 4.8 in others, now 4.4 (standard,
+// all keys match, AVX3_DL, Emerald Rapids, 16 KiB).
 template <class Queue, class Inactive>
 HWY_INLINE void TestSlot(const uint8_t* filter, const Queue& queue, size_t count,
                          const Inactive& inactive, LaneState& state) {
