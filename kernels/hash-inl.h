@@ -35,22 +35,60 @@ template <int kBits, class V>
 HWY_INLINE V RotateLeft(V v) {
   return hn::RotateRight<64 - kBits>(v);
 }
+template <int kBits, class V>
+HWY_INLINE V XorShiftRight(V v) {
+  return hn::Xor(v, hn::ShiftRight<kBits>(v));
+}
+
+// Calls step(v) for a vector, or for each of several.
+template <class V, class Step>
+HWY_INLINE V ForEach(V v, const Step& step) {
+  return step(v);
+}
+
+#if !HWY_HAVE_SCALABLE
+
+// Each step of a hash waits for the one before it, so that a CPU that sees the steps of one vector
+// runs out of work: XXH64 takes 1.68 ns a key, and 1.40 if each step is for four vectors (AVX2,
+// Emerald Rapids). Vectors of a size unknown to the compiler cannot be members.
+template <class V>
+struct FourVectors {
+  V v[4];
+};
+template <class V, class Step>
+HWY_INLINE FourVectors<V> ForEach(FourVectors<V> four, const Step& step) {
+  for (V& v : four.v) v = step(v);
+  return four;
+}
+
+#endif
+
+template <class D64, class Vectors>
+HWY_INLINE Vectors Times(D64 d, Vectors vectors, uint64_t factor) {
+  return ForEach(vectors, [=](hn::Vec<D64> v) TEPAL_LAMBDA { return Mul64(d, v, factor); });
+}
 
 class Xxh64 {
  public:
   explicit Xxh64(uint64_t seed) : seed_(seed) {}
 
-  template <typename Key, class D64, class V64 = hn::Vec<D64>>
-  HWY_INLINE V64 Hash(D64 d, V64 key) const {
-    const V64 start = hn::Set(d, seed_ + kPrime5 + sizeof(Key));
+  template <typename Key, class D64, class Vectors>
+  HWY_INLINE Vectors Hash(D64 d, Vectors keys) const {
+    using V = hn::Vec<D64>;
+    const uint64_t start = seed_ + kPrime5 + sizeof(Key);
     if constexpr (sizeof(Key) == 8) {
-      const V64 round = Mul64(d, RotateLeft<31>(Mul64(d, key, kPrime2)), kPrime1);
-      const V64 mixed = Mul64(d, RotateLeft<27>(hn::Xor(start, round)), kPrime1);
-      return Avalanche(d, hn::Add(mixed, hn::Set(d, kPrime4)));
+      Vectors h = Times(d, keys, kPrime2);
+      h = Times(d, ForEach(h, [](V v) TEPAL_LAMBDA { return RotateLeft<31>(v); }), kPrime1);
+      h = ForEach(h, [=](V v) TEPAL_LAMBDA { return hn::Xor(hn::Set(d, start), v); });
+      h = Times(d, ForEach(h, [](V v) TEPAL_LAMBDA { return RotateLeft<27>(v); }), kPrime1);
+      h = ForEach(h, [=](V v) TEPAL_LAMBDA { return hn::Add(v, hn::Set(d, kPrime4)); });
+      return Avalanche(d, h);
     } else {
-      const V64 round = Mul64(d, key, kPrime1);
-      const V64 mixed = Mul64(d, RotateLeft<23>(hn::Xor(start, round)), kPrime2);
-      return Avalanche(d, hn::Add(mixed, hn::Set(d, kPrime3)));
+      Vectors h = Times(d, keys, kPrime1);
+      h = ForEach(h, [=](V v) TEPAL_LAMBDA { return hn::Xor(hn::Set(d, start), v); });
+      h = Times(d, ForEach(h, [](V v) TEPAL_LAMBDA { return RotateLeft<23>(v); }), kPrime2);
+      h = ForEach(h, [=](V v) TEPAL_LAMBDA { return hn::Add(v, hn::Set(d, kPrime3)); });
+      return Avalanche(d, h);
     }
   }
 
@@ -61,11 +99,12 @@ class Xxh64 {
   static constexpr uint64_t kPrime4 = 0x85EBCA77C2B2AE63u;
   static constexpr uint64_t kPrime5 = 0x27D4EB2F165667C5u;
 
-  template <class D64, class V64 = hn::Vec<D64>>
-  static HWY_INLINE V64 Avalanche(D64 d, V64 h) {
-    h = Mul64(d, hn::Xor(h, hn::ShiftRight<33>(h)), kPrime2);
-    h = Mul64(d, hn::Xor(h, hn::ShiftRight<29>(h)), kPrime3);
-    return hn::Xor(h, hn::ShiftRight<32>(h));
+  template <class D64, class Vectors>
+  static HWY_INLINE Vectors Avalanche(D64 d, Vectors h) {
+    using V = hn::Vec<D64>;
+    h = Times(d, ForEach(h, [](V v) TEPAL_LAMBDA { return XorShiftRight<33>(v); }), kPrime2);
+    h = Times(d, ForEach(h, [](V v) TEPAL_LAMBDA { return XorShiftRight<29>(v); }), kPrime3);
+    return ForEach(h, [](V v) TEPAL_LAMBDA { return XorShiftRight<32>(v); });
   }
 
   uint64_t seed_;
@@ -76,17 +115,22 @@ class Xxh3 {
   explicit Xxh3(uint64_t seed)
       : flip_(kSecret - (seed ^ (uint64_t{ByteSwap32(static_cast<uint32_t>(seed))} << 32))) {}
 
-  template <typename Key, class D64, class V64 = hn::Vec<D64>>
-  HWY_INLINE V64 Hash(D64 d, V64 key) const {
-    // The library reads the first and the last 4 bytes of the key and joins them the other way
-    // round.
-    const V64 input = sizeof(Key) == 8 ? SwapHalves(d, key) : hn::Or(key, hn::ShiftLeft<32>(key));
-    const V64 x = hn::Xor(input, hn::Set(d, flip_));
-    V64 h = hn::Xor(x, hn::Xor(RotateLeft<49>(x), RotateLeft<24>(x)));
-    h = Mul64(d, h, kPrimeMx2);
-    h = hn::Xor(h, hn::Add(hn::ShiftRight<35>(h), hn::Set(d, uint64_t{sizeof(Key)})));
-    h = Mul64(d, h, kPrimeMx2);
-    return hn::Xor(h, hn::ShiftRight<28>(h));
+  template <typename Key, class D64, class Vectors>
+  HWY_INLINE Vectors Hash(D64 d, Vectors keys) const {
+    using V = hn::Vec<D64>;
+    const uint64_t flip = flip_;
+    Vectors h = ForEach(keys, [=](V key) TEPAL_LAMBDA {
+      // The library reads the first and the last 4 bytes of the key and joins them the other way
+      // round.
+      const V input = sizeof(Key) == 8 ? SwapHalves(d, key) : hn::Or(key, hn::ShiftLeft<32>(key));
+      const V x = hn::Xor(input, hn::Set(d, flip));
+      return hn::Xor(x, hn::Xor(RotateLeft<49>(x), RotateLeft<24>(x)));
+    });
+    h = ForEach(Times(d, h, kPrimeMx2), [=](V v) TEPAL_LAMBDA {
+      return hn::Xor(v, hn::Add(hn::ShiftRight<35>(v), hn::Set(d, uint64_t{sizeof(Key)})));
+    });
+    h = Times(d, h, kPrimeMx2);
+    return ForEach(h, [](V v) TEPAL_LAMBDA { return XorShiftRight<28>(v); });
   }
 
  private:
@@ -109,6 +153,14 @@ HWY_INLINE void HashColumn(const Hasher hasher, const Key* keys, size_t num_keys
   const hn::ScalableTag<uint64_t> d;
   const size_t lanes = hn::Lanes(d);
   size_t i = 0;
+#if !HWY_HAVE_SCALABLE
+  for (; i + 4 * lanes <= num_keys; i += 4 * lanes) {
+    FourVectors<hn::Vec<decltype(d)>> four;
+    for (size_t j = 0; j < 4; ++j) four.v[j] = LoadKeys(d, keys + i + j * lanes);
+    four = hasher.template Hash<Key>(d, four);
+    for (size_t j = 0; j < 4; ++j) hn::StoreU(four.v[j], d, hashes + i + j * lanes);
+  }
+#endif
   for (; i + lanes <= num_keys; i += lanes) {
     hn::StoreU(hasher.template Hash<Key>(d, LoadKeys(d, keys + i)), d, hashes + i);
   }
