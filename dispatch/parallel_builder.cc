@@ -18,13 +18,17 @@
 namespace tepal {
 namespace {
 
-// What private filters may cost in memory, and in time to join them (about 6 ms): see docs/sets.md.
-constexpr uint64_t kPrivateBytes = uint64_t{64} << 20;
+// What all private filters but the builder's may take. Beyond that, kPartitioned is faster, or for
+// scattered layouts the memory, and the time to join them (about 6 ms), too much: docs/sets.md.
+constexpr uint64_t kPrivateBytesBlocked = uint64_t{16} << 20;
+constexpr uint64_t kPrivateBytesScattered = uint64_t{64} << 20;
 
-// Does a filter for each core but the first, which has the builder's, cost no more than that?
-bool PrivateIsCheap(const Geometry& geometry) {
+// Would a filter for each core but the first, which has the builder's, be the best way?
+bool PrivateIsBest(const Geometry& geometry) {
   const uint64_t others = std::max(std::thread::hardware_concurrency(), 2u) - 1;
-  return geometry.num_bytes() <= kPrivateBytes / others;
+  const uint64_t limit =
+      IsScattered(geometry.layout) ? kPrivateBytesScattered : kPrivateBytesBlocked;
+  return geometry.num_bytes() <= limit / others;
 }
 
 Result<BuildStrategy> Choose(const Geometry& geometry, BuildStrategy wanted) {
@@ -34,7 +38,7 @@ Result<BuildStrategy> Choose(const Geometry& geometry, BuildStrategy wanted) {
                                " spreads the bits of a key: use kPrivate, kAtomic or kAuto");
   }
   if (wanted != BuildStrategy::kAuto) return wanted;
-  if (PrivateIsCheap(geometry)) return BuildStrategy::kPrivate;
+  if (PrivateIsBest(geometry)) return BuildStrategy::kPrivate;
   return IsScattered(geometry.layout) ? BuildStrategy::kAtomic : BuildStrategy::kPartitioned;
 }
 

@@ -145,9 +145,11 @@ TEST(ParallelBuilderChoiceTest, StrategyFollowsLayoutAndSize) {
     return ParallelBuilder::Create(geometry, sparse).value().strategy();
   };
   constexpr uint64_t kSmall = uint64_t{1} << 15;
+  constexpr uint64_t k64MiB = uint64_t{1} << 29;
   constexpr uint64_t kLarge = uint64_t{1} << 32;
   EXPECT_EQ(chosen(Layout::kSplit256, kSmall), BuildStrategy::kPrivate);
   EXPECT_EQ(chosen(Layout::kStandard, kSmall), BuildStrategy::kPrivate);
+  EXPECT_EQ(chosen(Layout::kSplit256, k64MiB), BuildStrategy::kPartitioned);
   EXPECT_EQ(chosen(Layout::kSplit256, kLarge), BuildStrategy::kPartitioned);
   EXPECT_EQ(chosen(Layout::kRegister, kLarge), BuildStrategy::kPartitioned);
   EXPECT_EQ(chosen(Layout::kVariable, kLarge), BuildStrategy::kAtomic);

@@ -19,8 +19,10 @@ namespace tepal {
 enum class BuildStrategy {
   kAuto,         // the fastest one for the layout and the size
   kPrivate,      // each thread fills a filter of its own, and Finish joins them: while all filters
-                 // but the first take at most 64 MiB, for one thread on each core
-  kPartitioned,  // keys are sorted into ranges of blocks, each with a lock: large blocked layouts
+                 // but the first, for one thread on each core, take at most 16 MiB (layouts with
+                 // blocks) or 64 MiB
+  kPartitioned,  // keys are sorted into ranges of blocks, each with a lock: large blocked layouts;
+                 // 4 MiB a thread
   kAtomic,       // every bit is set by an atomic OR: the other large ones; several times slower a
                  // key, so that it takes that many threads to gain anything
 };
