@@ -155,10 +155,10 @@ HWY_INLINE void HashColumn(const Hasher hasher, const Key* keys, size_t num_keys
   size_t i = 0;
 #if !HWY_HAVE_SCALABLE
   for (; i + 4 * lanes <= num_keys; i += 4 * lanes) {
-    FourVectors<hn::Vec<decltype(d)>> four;
-    for (size_t j = 0; j < 4; ++j) four.v[j] = LoadKeys(d, keys + i + j * lanes);
-    four = hasher.template Hash<Key>(d, four);
-    for (size_t j = 0; j < 4; ++j) hn::StoreU(four.v[j], d, hashes + i + j * lanes);
+    const auto load = [&](size_t j) TEPAL_LAMBDA { return LoadKeys(d, keys + i + j * lanes); };
+    const FourVectors<hn::Vec<decltype(d)>> four{{load(0), load(1), load(2), load(3)}};
+    const auto hashed = hasher.template Hash<Key>(d, four);
+    for (size_t j = 0; j < 4; ++j) hn::StoreU(hashed.v[j], d, hashes + i + j * lanes);
   }
 #endif
   for (; i + lanes <= num_keys; i += lanes) {
