@@ -235,6 +235,17 @@ TEST(ProfileTest, AbsentKeysOfAHalfFullFilterLookAtTwoBits) {
   EXPECT_EQ(MeanBitsTouched(Split256(1024), 100, 0), 8);
 }
 
+// Its absent keys hardly leave the first part.
+TEST(ProfileTest, ASparsePartitionedFilterCountsAsASmallerOne) {
+  const MachineProfile& profile = MachineProfile::BuiltIn();
+  const Geometry geometry{
+      .layout = Layout::kPartitioned, .num_bits = uint64_t{16} << 23, .num_probes = 16};
+  const Geometry quarter{
+      .layout = Layout::kPartitioned, .num_bits = uint64_t{4} << 23, .num_probes = 1};
+  EXPECT_DOUBLE_EQ(profile.ProbeNs(geometry, 0, 0), profile.ProbeNs(quarter, 0, 0));
+  EXPECT_GT(profile.ProbeNs(geometry, 0, 1), 4 * profile.ProbeNs(geometry, 0, 0));
+}
+
 TEST(ProfileTest, RationalIsTimedAsStandardIs) {
   Geometry rational{
       .layout = Layout::kRational, .num_bits = 1 << 20, .num_probes = 7, .rational_k = 7};

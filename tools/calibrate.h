@@ -53,8 +53,9 @@ class ProbeArena {
   Filter full_;
 };
 
-// Random hashes that are handed out in batches, again and again: few enough for the caches if the
-// filter is in them, too many to touch the same lines again if it is not.
+// Random hashes that are handed out in batches, again and again: four for each cache line of the
+// filter, but at least 64 Ki. They take half of its memory, so that they stay in the caches if the
+// filter does, and each line is touched.
 class HashStream {
  public:
   static constexpr size_t kBatchKeys = 2048;

@@ -42,7 +42,8 @@ struct TEPAL_API MachineProfile {
 
   // ns per key in a filter of `num_keys` keys, if a share `hit_rate` of the probes finds its key.
   // Between the measured sizes linear in log(size), beyond them constant; linear in the bits
-  // touched. NaN if the profile has no curve for the layout.
+  // touched. A partitioned filter counts as a smaller one if its last parts are hardly looked at.
+  // NaN if the profile has no curve for the layout.
   double ProbeNs(const Geometry& geometry, uint64_t num_keys, double hit_rate) const;
   double InsertNs(const Geometry& geometry) const;
 
