@@ -324,7 +324,7 @@ const MachineProfile& MachineProfile::BuiltIn(std::string_view target) {
     profile->name = "built-in";
     return std::move(*profile);
   };
-  if (target.substr(0, 4) == "AVX3") {  // Highway's names for AVX-512
+  if (target.starts_with("AVX3") || target.starts_with("AVX10")) {  // Highway's names for AVX-512
     static const MachineProfile kAvx512 = read(kAvx512ProfileJson);
     return kAvx512;
   }

@@ -32,7 +32,7 @@ HWY_INLINE hn::Vec<D64> LoadKeys(D64 d64, const uint32_t* keys) {
 }
 
 template <int kBits, class V>
-HWY_INLINE V RotateLeft(V v) {
+HWY_INLINE V RotateLeft64(V v) {
   return hn::RotateRight<64 - kBits>(v);
 }
 template <int kBits, class V>
@@ -46,7 +46,7 @@ HWY_INLINE V ForEach(V v, const Step& step) {
   return step(v);
 }
 
-#if !HWY_HAVE_SCALABLE
+#if TEPAL_HAVE_SIZED_VECTORS
 
 // Each step of a hash waits for the one before it, so that a CPU that sees the steps of one vector
 // runs out of work: XXH64 takes 1.68 ns a key, and 1.40 if each step is for four vectors (AVX2,
@@ -78,15 +78,15 @@ class Xxh64 {
     const uint64_t start = seed_ + kPrime5 + sizeof(Key);
     if constexpr (sizeof(Key) == 8) {
       Vectors h = Times(d, keys, kPrime2);
-      h = Times(d, ForEach(h, [](V v) TEPAL_LAMBDA { return RotateLeft<31>(v); }), kPrime1);
+      h = Times(d, ForEach(h, [](V v) TEPAL_LAMBDA { return RotateLeft64<31>(v); }), kPrime1);
       h = ForEach(h, [=](V v) TEPAL_LAMBDA { return hn::Xor(hn::Set(d, start), v); });
-      h = Times(d, ForEach(h, [](V v) TEPAL_LAMBDA { return RotateLeft<27>(v); }), kPrime1);
+      h = Times(d, ForEach(h, [](V v) TEPAL_LAMBDA { return RotateLeft64<27>(v); }), kPrime1);
       h = ForEach(h, [=](V v) TEPAL_LAMBDA { return hn::Add(v, hn::Set(d, kPrime4)); });
       return Avalanche(d, h);
     } else {
       Vectors h = Times(d, keys, kPrime1);
       h = ForEach(h, [=](V v) TEPAL_LAMBDA { return hn::Xor(hn::Set(d, start), v); });
-      h = Times(d, ForEach(h, [](V v) TEPAL_LAMBDA { return RotateLeft<23>(v); }), kPrime2);
+      h = Times(d, ForEach(h, [](V v) TEPAL_LAMBDA { return RotateLeft64<23>(v); }), kPrime2);
       h = ForEach(h, [=](V v) TEPAL_LAMBDA { return hn::Add(v, hn::Set(d, kPrime3)); });
       return Avalanche(d, h);
     }
@@ -124,7 +124,7 @@ class Xxh3 {
       // round.
       const V input = sizeof(Key) == 8 ? SwapHalves(d, key) : hn::Or(key, hn::ShiftLeft<32>(key));
       const V x = hn::Xor(input, hn::Set(d, flip));
-      return hn::Xor(x, hn::Xor(RotateLeft<49>(x), RotateLeft<24>(x)));
+      return hn::Xor(x, hn::Xor(RotateLeft64<49>(x), RotateLeft64<24>(x)));
     });
     h = ForEach(Times(d, h, kPrimeMx2), [=](V v) TEPAL_LAMBDA {
       return hn::Xor(v, hn::Add(hn::ShiftRight<35>(v), hn::Set(d, uint64_t{sizeof(Key)})));
@@ -153,7 +153,7 @@ HWY_INLINE void HashColumn(const Hasher hasher, const Key* keys, size_t num_keys
   const hn::ScalableTag<uint64_t> d;
   const size_t lanes = hn::Lanes(d);
   size_t i = 0;
-#if !HWY_HAVE_SCALABLE
+#if TEPAL_HAVE_SIZED_VECTORS
   for (; i + 4 * lanes <= num_keys; i += 4 * lanes) {
     const auto load = [&](size_t j) TEPAL_LAMBDA { return LoadKeys(d, keys + i + j * lanes); };
     const FourVectors<hn::Vec<decltype(d)>> four{{load(0), load(1), load(2), load(3)}};

@@ -18,10 +18,19 @@
 #include "hwy/highway.h"
 #include "kernels/select_table.h"
 
+// Vectors of a size that the compiler knows, so that they can be members: not SVE and RVV. Highway
+// 1.0.3 calls all of SVE scalable, newer versions not SVE_256 and SVE2_128.
+#undef TEPAL_HAVE_SIZED_VECTORS
+#if HWY_HAVE_SCALABLE || HWY_TARGET == HWY_SVE_256 || HWY_TARGET == HWY_SVE2_128
+#define TEPAL_HAVE_SIZED_VECTORS 0
+#else
+#define TEPAL_HAVE_SIZED_VECTORS 1
+#endif
+
 // Vectors made of 128-bit blocks whose number is known at compile time: x86, NEON, WASM, PPC,
 // EMU128. The others (SVE, RVV, SCALAR) take the plain path.
 #undef TEPAL_HAVE_BLOCK_PACKS
-#if HWY_HAVE_SCALABLE || HWY_TARGET == HWY_SCALAR
+#if !TEPAL_HAVE_SIZED_VECTORS || HWY_TARGET == HWY_SCALAR
 #define TEPAL_HAVE_BLOCK_PACKS 0
 #else
 #define TEPAL_HAVE_BLOCK_PACKS 1
@@ -88,7 +97,7 @@ HWY_INLINE V64 Mul64(D64 d64, V64 v, uint64_t factor) {
   const V64 cross = hn::Add(MulLow32(d64, v, hn::Set(d64, factor >> 32)),
                             MulLow32(d64, SwapHalves(d64, v), low_factor));
   return hn::Add(MulLow32(d64, v, low_factor), hn::ShiftLeft<32>(cross));
-#elif HWY_TARGET == HWY_NEON
+#elif HWY_TARGET == HWY_NEON || HWY_TARGET_IS_NEON  // newer versions have more than one NEON
   // The same; one multiplication of 32-bit lanes computes both cross products at once.
   const hn::Repartition<uint32_t, D64> d32;
   const auto swapped = hn::BitCast(d32, hn::Set(d64, factor << 32 | factor >> 32));
