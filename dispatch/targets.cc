@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cctype>
+#include <cstdint>
 #include <cstdlib>
 #include <span>
 
@@ -22,11 +24,18 @@ void ForEachTarget(int64_t mask, const Visit& visit) {
   }
 }
 
-// The kernel sets that this CPU can run, best first. Never empty: the fallback runs everywhere.
+// The worst compiled target, which the compiler's flags allow without a test of the CPU: SCALAR or
+// EMU128, or SSE2 with newer versions of Highway, which then leave those two out.
+int64_t FallbackTarget() {
+  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(CompiledTargetMask())));
+}
+
+// The kernel sets that this CPU can run, best first. Never empty: the fallback runs everywhere,
+// even if the program told Highway to disable it.
 class KernelSets {
  public:
   KernelSets() {
-    const int64_t runnable = HWY_SUPPORTED_TARGETS | HWY_SCALAR | HWY_EMU128;
+    const int64_t runnable = HWY_SUPPORTED_TARGETS | FallbackTarget();
     ForEachTarget(CompiledTargetMask() & runnable, [this](int64_t target) {
       sets_[count_++] = {target,
                          &HashKernelsFor(target),
