@@ -8,8 +8,8 @@ file(MAKE_DIRECTORY ${headers})
 foreach(header hwy nlohmann xxhash.h xxh3.h)
   file(CREATE_LINK /usr/include/${header} ${headers}/${header} SYMBOLIC)
 endforeach()
-# Without -fexceptions, nothing that is thrown can be caught.
-set(CMAKE_CXX_FLAGS_INIT "-msimd128 -fexceptions -isystem ${headers}")
+# Exceptions by JavaScript (-fexceptions) would change signalling NaNs on their way.
+set(CMAKE_CXX_FLAGS_INIT "-msimd128 -fwasm-exceptions -isystem ${headers}")
 # The files of the machine, and a limit that makes the largest filters fail early.
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-sNODERAWFS=1 -sEXIT_RUNTIME=1 -sALLOW_MEMORY_GROWTH=1 -sMAXIMUM_MEMORY=512MB")
 set(CMAKE_CROSSCOMPILING_EMULATOR node;--no-experimental-fetch)  # which 3.1.6 takes for that of a browser
