@@ -1,4 +1,4 @@
-// Zeroed memory for one filter, aligned to kFilterAlignment.
+// Zeroed memory for one filter, or for a thread that builds one, aligned to kFilterAlignment.
 #ifndef TEPAL_DISPATCH_BUFFER_H_
 #define TEPAL_DISPATCH_BUFFER_H_
 

@@ -65,10 +65,9 @@ class PartitionWorker : public BuildWorker {
   }
 
  private:
-  // Many, so that keys of one buffer meet in a cache line of the filter: two threads build 64 MiB
-  // 1.7 to 1.95 times as fast as one, 1.4 to 1.6 times with 256 keys, 1.5 to 1.7 with 1024 (medians
-  // of several runs; Emerald Rapids). All buffers take 4 MiB, from where on there are huge pages;
-  // without those, filling them costs what they gain.
+  // Two threads build 64 MiB 1.7 to 2 times as fast as one; with 256 keys 1.35 to 1.67 times, with
+  // 1024 1.5 to 1.7 times (medians of several runs; Emerald Rapids). All buffers take 4 MiB, from
+  // where on there are huge pages.
   static constexpr size_t kBufferKeys = 8192;
   // Spreads the lines that are being filled over all sets of L1.
   static constexpr size_t kPaddingKeys = 8;
