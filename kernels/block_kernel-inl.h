@@ -28,14 +28,18 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Keys that become one byte of the bitmap.
-constexpr size_t kUnit = 8;
+constexpr size_t kByteKeys = 8;
+
+// Keys that are tested together. Packs bring the answers of 16 into one vector; masks in registers
+// would not all fit.
+constexpr size_t kUnit = TEPAL_HAVE_MASK_REGISTERS ? kByteKeys : 2 * kByteKeys;
 
 // A key, its block, and vectors of at most 256 bits, which is what Parquet's blocks have.
 class OneKey {
  public:
   using D = hn::CappedTag<uint32_t, 8>;
   using V = hn::Vec<D>;
-  using Present = V;  // a lane that is zero says that the key has not been inserted
+  using Outcome = V;  // of a test: lanes that are not zero lack a bit of the key
 
   // How many words of a key one vector holds.
   static HWY_INLINE size_t Lanes() { return hn::Lanes(D()); }
@@ -45,7 +49,7 @@ class OneKey {
 
   // The key times each of the factors.
   HWY_INLINE V Product(const uint32_t* factors) const {
-    return hn::Mul(hn::Set(D(), LowHalf(hash_)), Spread(factors));
+    return hn::Mul(hn::Set(D(), LowHalf(hash_)), hn::LoadU(D(), factors));
   }
   // The words of the block from the given one on.
   HWY_INLINE V Words(size_t first) const {
@@ -55,12 +59,9 @@ class OneKey {
   HWY_INLINE V Word16(V product) const {
     return LookupWord16(D(), reinterpret_cast<const uint32_t*>(block_), product);
   }
-  // What each key gets: one value for each of its words.
-  static HWY_INLINE V Spread(const uint32_t* of_key) { return hn::LoadU(D(), of_key); }
 
-  static HWY_INLINE Present Test(V words, V bits) { return hn::And(words, bits); }
-  static HWY_INLINE Present Both(Present a, Present b) { return hn::Min(a, b); }
-  static HWY_INLINE Present Either(Present a, V not_zero) { return hn::Or(a, not_zero); }
+  static HWY_INLINE Outcome Test(V words, V bits) { return hn::AndNot(words, bits); }
+  static HWY_INLINE Outcome Both(Outcome a, Outcome b) { return hn::Or(a, b); }
 
  private:
   const uint64_t* hash_;
@@ -74,7 +75,7 @@ class KeyPair {
  public:
   using D = hn::CappedTag<uint32_t, 16>;
   using V = hn::Vec<D>;
-  using Present = hn::Mask<D>;
+  using Outcome = hn::Mask<D>;  // of a test: the lanes that have their bit
 
   static HWY_INLINE size_t Lanes() { return hn::Lanes(D()) / 2; }
 
@@ -85,7 +86,8 @@ class KeyPair {
   HWY_INLINE V Product(const uint32_t* factors) const {
     const auto keys = hn::ConcatUpperLower(D(), hn::Set(D(), LowHalf(hashes_ + 1)),
                                            hn::Set(D(), LowHalf(hashes_)));
-    return hn::Mul(keys, Spread(factors));
+    const auto of_key = hn::LoadU(Half(), factors);
+    return hn::Mul(keys, Join(of_key, of_key));
   }
   HWY_INLINE V Words(size_t first) const {
     return Join(WordsOf(block0_, first), WordsOf(block1_, first));
@@ -95,16 +97,9 @@ class KeyPair {
     return hn::ConcatUpperLower(D(), hn::TableLookupLanes(Line(block1_), index),
                                 hn::TableLookupLanes(Line(block0_), index));
   }
-  static HWY_INLINE V Spread(const uint32_t* of_key) {
-    const auto half = hn::LoadU(Half(), of_key);
-    return Join(half, half);
-  }
 
-  static HWY_INLINE Present Test(V words, V bits) { return hn::TestBit(words, bits); }
-  static HWY_INLINE Present Both(Present a, Present b) { return hn::And(a, b); }
-  static HWY_INLINE Present Either(Present a, V not_zero) {
-    return hn::Or(a, hn::Ne(not_zero, hn::Zero(D())));
-  }
+  static HWY_INLINE Outcome Test(V words, V bits) { return hn::TestBit(words, bits); }
+  static HWY_INLINE Outcome Both(Outcome a, Outcome b) { return hn::And(a, b); }
 
  private:
   using Half = hn::Half<D>;
@@ -135,12 +130,12 @@ HWY_INLINE V32 BitOfProduct(D32 d, V32 product) {
 
 // Tests all words or probes of a key, kCount of them; test(i) is about those from i on.
 template <class Keys, size_t kCount, class Test>
-HWY_INLINE typename Keys::Present TestAll(const Test& test) {
-  auto present = test(0);
+HWY_INLINE typename Keys::Outcome TestAll(const Test& test) {
+  auto outcome = test(0);
   for (size_t i = Keys::Lanes(); i < kCount; i += Keys::Lanes()) {
-    present = Keys::Both(present, test(i));
+    outcome = Keys::Both(outcome, test(i));
   }
-  return present;
+  return outcome;
 }
 
 class Split256Policy {
@@ -160,7 +155,7 @@ class Split256Policy {
 
   // Has the block all bits of the key?
   template <class Keys>
-  HWY_INLINE typename Keys::Present Test(const Keys& keys) const {
+  HWY_INLINE typename Keys::Outcome Test(const Keys& keys) const {
     return TestAll<Keys, Split256::kWordsPerBlock>(
         [&](size_t i) TEPAL_LAMBDA { return Keys::Test(keys.Words(i), Bits(keys, i)); });
   }
@@ -197,7 +192,7 @@ class Split512Policy {
   }
 
   template <class Keys>
-  HWY_INLINE typename Keys::Present Test(const Keys& keys) const {
+  HWY_INLINE typename Keys::Outcome Test(const Keys& keys) const {
     const typename Keys::D d;
     return TestAll<Keys, Split512::kWordsPerBlock>([&](size_t i) TEPAL_LAMBDA {
       const auto product = keys.Product(kSalts + i);
@@ -214,7 +209,9 @@ class Line512Policy {
  public:
   static constexpr uint32_t kBlockBytes = Line512::kBlockBits / 8;
 
-  explicit Line512Policy(const FilterShape& shape) : num_probes_(shape.num_probes) {}
+  explicit Line512Policy(const FilterShape& shape) : num_probes_(shape.num_probes) {
+    for (size_t i = 0; i < kProbeLimit; ++i) factors_[i] = kSalts[i < num_probes_ ? i : 0];
+  }
 
   HWY_INLINE void Insert(const uint64_t* hash, uint8_t* block) const {
     for (size_t i = 0; i < num_probes_; ++i) {
@@ -223,26 +220,21 @@ class Line512Policy {
     }
   }
 
-  // One probe per lane.
+  // One probe per lane; lanes that are left over repeat the first one.
   template <class Keys>
-  HWY_INLINE typename Keys::Present Test(const Keys& keys) const {
+  HWY_INLINE typename Keys::Outcome Test(const Keys& keys) const {
     const typename Keys::D d;
     return TestAll<Keys, kProbeLimit>([&](size_t i) TEPAL_LAMBDA {
-      const auto product = keys.Product(kSalts + i);
+      const auto product = keys.Product(factors_ + i);
       // Bits 31..28 of the product choose the word, bits 27..23 the bit.
       const auto bit = BitOfProduct<Line512::kBitShift>(d, product);
-      const auto unused = Keys::Spread(kUnused + Line512::kMaxProbes - num_probes_ + i);
-      return Keys::Either(Keys::Test(keys.Word16(product), bit), unused);
+      return Keys::Test(keys.Word16(product), bit);
     });
   }
 
  private:
-  // kUnused + kMaxProbes - k has k zeros, then ones.
-  static constexpr uint32_t kUnused[2 * Line512::kMaxProbes] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-                                                                0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1,
-                                                                1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-
   size_t num_probes_;
+  uint32_t factors_[kProbeLimit];
 };
 
 // k is a template argument because the loop over it is all there is to this layout.
@@ -261,11 +253,11 @@ class RegisterPolicy {
   }
 
   // Bit i: is key i in its word, which starts at block(i)?
-  template <class BlockOf>
+  template <size_t kKeys, class BlockOf>
   HWY_INLINE unsigned TestKeys(const uint64_t* hashes, const BlockOf& block) const {
-    const hn::CappedTag<uint64_t, kUnit> d;
+    const hn::CappedTag<uint64_t, kByteKeys> d;
     uint64_t bits = 0;
-    for (size_t i = 0; i < kUnit; i += hn::Lanes(d)) {
+    for (size_t i = 0; i < kKeys; i += hn::Lanes(d)) {
       const auto words = CollectWords(d, [&](size_t j) TEPAL_LAMBDA {
         uint64_t word;
         memcpy(&word, block(i + j), sizeof(word));
@@ -339,9 +331,10 @@ struct UnitMasks {
   hn::Mask<KeyPair::D> pairs[kUnit / 2];
 };
 
-template <class Policy, class BlockOf>
+template <size_t kKeys, class Policy, class BlockOf>
 HWY_INLINE UnitMasks TestBlocks(const Policy& policy, const uint64_t* hashes,
                                 const BlockOf& block) {
+  static_assert(kKeys == kUnit);
   const auto test = [&](size_t i) TEPAL_LAMBDA {
     const KeyPair keys(hashes + i, [&](size_t j) TEPAL_LAMBDA { return block(i + j); });
     return policy.Test(keys);
@@ -351,84 +344,82 @@ HWY_INLINE UnitMasks TestBlocks(const Policy& policy, const uint64_t* hashes,
 
 #elif TEPAL_HAVE_BLOCK_PACKS
 
-// Bit i: has key i all of its bits? `keys0123` has, in each 128-bit block, four bytes per key that
-// are all not zero if so.
-template <class D32, class V8>
-HWY_INLINE unsigned KeysPresent(D32 d, V8 keys0123, V8 keys4567) {
-  const hn::Repartition<uint8_t, D32> d8;
-  const auto low = hn::BitCast(d8, keys0123);
-  const auto high = hn::BitCast(d8, keys4567);
-  // A byte that is zero makes its key's 32-bit lane not zero.
-  const auto present = [&](auto v) TEPAL_LAMBDA {
-    const auto absent = hn::BitCast(d, hn::VecFromMask(d8, hn::Eq(v, hn::Zero(d8))));
-    return TopBits32(d, hn::VecFromMask(d, hn::Eq(absent, hn::Zero(d))));
-  };
-  if constexpr (hn::MaxLanes(D32()) == 8) {  // each 128-bit half knows one half of each key
-    return present(
-        hn::Min(hn::ConcatLowerLower(d8, high, low), hn::ConcatUpperUpper(d8, high, low)));
-  } else {
-    return present(low) | present(high) << 4;
-  }
-}
-
-// Bit i: is key i in its block, which starts at block(i)? A tree of packs and one movemask for 8
-// keys takes 0.65 to 0.67 ns a key; one test and set per key 0.96 to 1.09 (AVX2, Zen 3, 16 KiB).
-template <class Policy, class BlockOf>
+// Bit i: is key i in its block, which starts at block(i)? A tree of packs narrows the outcomes of
+// 16 keys to one byte per key and 128-bit block of the vector, and packs have a unit to themselves
+// where Intel's multiplications and shifts share two. 0.77 ns a key; bits that are there instead of
+// missing, which takes more comparisons, 0.80 to 0.82; eight keys 0.81 to 0.83; one test and set
+// per key 1.21 (AVX2, Emerald Rapids, 16 KiB; all but the last without counting matches).
+template <size_t kKeys, class Policy, class BlockOf>
 HWY_INLINE unsigned TestBlocks(const Policy& policy, const uint64_t* hashes, const BlockOf& block) {
-  const hn::RebindToSigned<OneKey::D> d;
-  const auto present = [&](size_t i) TEPAL_LAMBDA {
+  static_assert(kKeys == kByteKeys || kKeys == 2 * kByteKeys);
+  const hn::RebindToSigned<OneKey::D> d32;
+  const hn::Repartition<uint8_t, OneKey::D> d8;
+  const auto missing = [&](size_t i) TEPAL_LAMBDA {
     const OneKey key(hashes + i, [&](size_t) TEPAL_LAMBDA { return block(i); });
-    return hn::BitCast(d, policy.Test(key));
+    return hn::BitCast(d32, policy.Test(key));
   };
-  const auto keys01 = PackTo16(present(0), present(1));
-  const auto keys23 = PackTo16(present(2), present(3));
-  const auto keys45 = PackTo16(present(4), present(5));
-  const auto keys67 = PackTo16(present(6), present(7));
-  return KeysPresent(OneKey::D(), PackTo8(keys01, keys23), PackTo8(keys45, keys67));
+  const auto of2 = [&](size_t i) TEPAL_LAMBDA {
+    const auto first = missing(i);
+    return PackTo16(first, missing(i + 1));
+  };
+  const auto of4 = [&](size_t i) TEPAL_LAMBDA {  // a 32-bit lane per key
+    const auto first = of2(i);
+    return hn::BitCast(d32, PackTo8(first, of2(i + 2)));
+  };
+  const auto of8 = [&](size_t i) TEPAL_LAMBDA {
+    const auto first = of4(i);
+    return PackTo16(first, of4(i + 4));
+  };
+  const auto first = of8(0);
+  const auto of_all = hn::BitCast(d8, PackTo8(first, kKeys == kByteKeys ? first : of8(kByteKeys)));
+  auto present = static_cast<unsigned>(MaskToBits(d8, hn::Eq(of_all, hn::Zero(d8))));
+  if constexpr (hn::MaxLanes(d8) == 32) present &= present >> 16;  // each half knows half a key
+  return present & ((1u << kKeys) - 1);
 }
 
 #else
 
-template <class Policy, class BlockOf>
+template <size_t kKeys, class Policy, class BlockOf>
 HWY_INLINE unsigned TestBlocks(const Policy& policy, const uint64_t* hashes, const BlockOf& block) {
   const OneKey::D d;
-  unsigned bits = 0;
-  for (size_t i = 0; i < kUnit; ++i) {
+  unsigned present = 0;
+  for (size_t i = 0; i < kKeys; ++i) {
     const OneKey key(hashes + i, [&](size_t) TEPAL_LAMBDA { return block(i); });
-    bits |= unsigned{hn::AllFalse(d, hn::Eq(policy.Test(key), hn::Zero(d)))} << i;
+    present |= unsigned{hn::AllTrue(d, hn::Eq(policy.Test(key), hn::Zero(d)))} << i;
   }
-  return bits;
+  return present;
 }
 
 #endif
 
-template <class Policy, class BlockOf>
+template <size_t kKeys, class Policy, class BlockOf>
 HWY_INLINE auto TestUnit(const Policy& policy, const uint64_t* hashes, const BlockOf& block) {
-  return TestBlocks(policy, hashes, block);
+  return TestBlocks<kKeys>(policy, hashes, block);
 }
-template <size_t kProbes, class BlockOf>
+template <size_t kKeys, size_t kProbes, class BlockOf>
 HWY_INLINE unsigned TestUnit(const RegisterPolicy<kProbes>& policy, const uint64_t* hashes,
                              const BlockOf& block) {
-  return policy.TestKeys(hashes, block);
+  return policy.template TestKeys<kKeys>(hashes, block);
 }
 
 // What it returns.
 template <class Policy>
-using UnitResult = decltype(TestUnit(std::declval<const Policy&>(), nullptr,
-                                     std::declval<const uint8_t* (*)(size_t)>()));
+using UnitResult = decltype(TestUnit<kUnit>(std::declval<const Policy&>(), nullptr,
+                                            std::declval<const uint8_t* (*)(size_t)>()));
 
-// Takes the results of units, in order, and makes the bitmap of them. The last unit may have more
-// keys than there are.
+// Takes the results of kKeys keys at a time, in order, and makes the bitmap of them. The last byte
+// may have more keys than there are.
 template <class UnitResult>
 class BitmapWriter {
  public:
-  static_assert(std::is_same_v<UnitResult, unsigned>);  // a byte; none of the rest is set
+  static_assert(std::is_same_v<UnitResult, unsigned>);  // a bit a key; none of the rest is set
 
   HWY_INLINE BitmapWriter(uint8_t* bitmap, size_t num_keys)
-      : next_(bitmap), num_tail_(num_keys % kUnit) {}
+      : next_(bitmap), num_tail_(num_keys % kByteKeys) {}
 
+  template <size_t kKeys>
   HWY_INLINE void Write(size_t /*i*/, unsigned present) {
-    *next_++ = static_cast<uint8_t>(present);
+    for (size_t bit = 0; bit < kKeys; bit += 8) *next_++ = static_cast<uint8_t>(present >> bit);
     matches_ += hwy::PopCount(present);
   }
 
@@ -457,7 +448,9 @@ class BitmapWriter<UnitMasks> {
   HWY_INLINE BitmapWriter(uint8_t* bitmap, size_t num_keys)
       : bitmap_(bitmap), num_keys_(num_keys) {}
 
+  template <size_t kKeys>
   HWY_INLINE void Write(size_t i, const UnitMasks& present) {
+    static_assert(kKeys == kUnit);
     // Volatile, or g++ 12 joins the masks in integer registers first: 1.72 to 1.86 times the limit
     // kernel's time, so 1.67 to 1.71.
     volatile uint16_t* masks = masks_ + i % kBatch / 2;
@@ -510,7 +503,8 @@ HWY_INLINE void ForEachUnit(const OffsetOf& offset_of, Byte* filter, const uint6
 template <class OffsetOf, class Byte, class Touch>
 HWY_INLINE void ForEachUnitPrefetched(const OffsetOf& offset_of, Byte* filter,
                                       const uint64_t* hashes, size_t num_keys, const Touch& touch) {
-  constexpr size_t kPrefetchKeys = 4 * kUnit;
+  constexpr size_t kPrefetchKeys = 32;
+  static_assert(kPrefetchKeys % kUnit == 0);
   size_t ring[kPrefetchKeys];
   const auto request = [&](size_t i) TEPAL_LAMBDA {
     const size_t offset = offset_of(hashes + i);
@@ -568,16 +562,20 @@ size_t ProbeColumn(const FilterShape& shape, const uint8_t* filter, const uint64
   constexpr uint32_t kBlockBytes = Policy::kBlockBytes;
   const Policy policy(shape);
   BitmapWriter<UnitResult<Policy>> writer(bitmap, num_keys);
-  ForEachUnit<kBlockBytes>(shape, filter, hashes, num_keys,
-                           [&](size_t i, const auto& block) TEPAL_LAMBDA {
-                             writer.Write(i, TestUnit(policy, hashes + i, block));
-                           });
-  if (const size_t num_tail = num_keys % kUnit; num_tail != 0) {
-    uint64_t tail[kUnit] = {};  // any hash will do for the rest: each has a block
-    memcpy(tail, hashes + num_keys - num_tail, num_tail * sizeof(uint64_t));
-    const MultiplyHigh<kBlockBytes> offset_of(shape.num_blocks);
-    const auto block = [&](size_t i) TEPAL_LAMBDA { return filter + offset_of(tail + i); };
-    writer.Write(num_keys - num_tail, TestUnit(policy, tail, block));
+  ForEachUnit<kBlockBytes>(
+      shape, filter, hashes, num_keys, [&](size_t i, const auto& block) TEPAL_LAMBDA {
+        writer.template Write<kUnit>(i, TestUnit<kUnit>(policy, hashes + i, block));
+      });
+  const MultiplyHigh<kBlockBytes> offset_of(shape.num_blocks);
+  for (size_t i = num_keys / kUnit * kUnit; i < num_keys; i += kByteKeys) {
+    const uint64_t* keys = hashes + i;
+    uint64_t tail[kByteKeys] = {};  // any hash will do for the rest: each has a block
+    if (num_keys - i < kByteKeys) {
+      memcpy(tail, keys, num_keys % kByteKeys * sizeof(uint64_t));
+      keys = tail;
+    }
+    const auto block = [&](size_t j) TEPAL_LAMBDA { return filter + offset_of(keys + j); };
+    writer.template Write<kByteKeys>(i, TestUnit<kByteKeys>(policy, keys, block));
   }
   return writer.Finish();
 }

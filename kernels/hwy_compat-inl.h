@@ -375,17 +375,6 @@ HWY_INLINE uint64_t TopBits(D64 /*d*/, V64 v) {
 #endif
 }
 
-// The same for 32-bit lanes.
-template <class D32, class V32 = hn::Vec<D32>>
-HWY_INLINE unsigned TopBits32(D32 /*d*/, V32 v) {
-#if HWY_TARGET == HWY_AVX2
-  return static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(v.raw)));
-#else
-  const hn::RebindToSigned<D32> di;
-  return static_cast<unsigned>(MaskToBits(di, hn::Lt(hn::BitCast(di, v), hn::Zero(di))));
-#endif
-}
-
 // Which lanes of `words` have all bits of their lane of `mask`, one bit a lane.
 template <class D64, class V64 = hn::Vec<D64>>
 HWY_INLINE uint64_t AllBitsSet(D64 d, V64 words, V64 mask) {
