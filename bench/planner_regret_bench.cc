@@ -13,6 +13,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <random>
 #include <set>
 #include <span>
@@ -37,6 +38,7 @@ constexpr double kOtherBitsPerKey[] = {8, 12, 16, 24};
 // A slow moment of the machine may last for seconds, so that many short rounds are better than a
 // long one. The filters that come close to winning get more rounds: of many noisy times the least
 // is too small.
+constexpr int kSamplesPerRound = 4;
 constexpr int kRounds = 3;
 constexpr int kFinalRounds = 10;
 constexpr size_t kFinalistsPerWorkload = 3;
@@ -119,8 +121,8 @@ class Pool {
     for (int round = 0; round < rounds; ++round) {
       std::fprintf(stderr, "\r%llu keys: round %d of %d   ",
                    static_cast<unsigned long long>(num_keys_), round + 1, rounds);
-      for (Measured& filter : filters_) {
-        if (wanted(filter)) Measure(filter);
+      for (const size_t i : BySize()) {
+        if (wanted(filters_[i])) Measure(filters_[i]);
       }
     }
     std::fprintf(stderr, "\r%50s\r", "");
@@ -130,6 +132,14 @@ class Pool {
   uint64_t num_keys() const { return num_keys_; }
 
  private:
+  // The one before leaves the caches as the next one needs them.
+  std::vector<size_t> BySize() const {
+    std::vector<size_t> order(filters_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::sort(order, {}, [&](size_t i) { return filters_[i].geometry.num_bits; });
+    return order;
+  }
+
   Filter Build(const Geometry& geometry) const {
     Filter filter = std::move(tools::FilterIn(memory_, geometry).value());
     if (num_keys_ > keys_.size()) {
@@ -145,9 +155,8 @@ class Pool {
   void Measure(Measured& measured) {
     const Filter filter = Build(measured.geometry);
     for (auto& [hit_rate, stream] : streams_) {
-      // Filters of some MiB that have just been built get faster for 10 ms (10 MiB: from 4 or 6 ns
-      // a key to 2.3; Emerald Rapids), which is nothing for a filter in use.
-      for (int i = 0; i < 6; ++i) {
+      tools::Settle(filter.View(), stream);
+      for (int i = 0; i < kSamplesPerRound; ++i) {
         measured.times[hit_rate].Sample([&, &hashes = stream] {
           filter.ProbeHashes(hashes.Next(measured.geometry.num_bytes()), bitmap_.data());
         });

@@ -144,6 +144,15 @@ void FillTable(const Geometry& geometry, SlotTable* table) {
   }
 }
 
+// What the first probe of a key can touch. It is the only one that absent keys make for sure, so
+// the first part of a partitioned filter is often in the caches where the others are not. Without
+// prefetching it, absent keys took 0.8 times the time in parts of 4 to 12 MiB and the same in 17
+// MiB (33 and 59 MiB in all, AVX3_DL, Emerald Rapids, 2 MiB L2); present ones hardly notice.
+uint64_t FirstSlotBytes(const Geometry& geometry) {
+  const bool parts = geometry.layout == Layout::kPartitioned;
+  return geometry.num_bytes() / (parts ? geometry.num_probes : 1);
+}
+
 }  // namespace
 
 Result<OwnedShape> MakeShape(const Geometry& geometry) {
@@ -157,6 +166,7 @@ Result<OwnedShape> MakeShape(const Geometry& geometry) {
   owned.table.reset(new (std::nothrow) SlotTable);
   if (owned.table == nullptr) return Status::OutOfMemory("no memory for a table of slots");
   FillTable(geometry, owned.table.get());
+  owned.table->prefetch_first = FirstSlotBytes(geometry) > PrefetchFromBytes(geometry.layout) / 2;
   owned.shape.table = owned.table.get();
   return owned;
 }

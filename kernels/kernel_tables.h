@@ -35,6 +35,7 @@ struct SlotTable {
   bool use_masks;       // or multiply-high
   uint32_t mask_shift;  // bits of g that a mask does not see
   bool steps_grow;      // by kStepGrowth with each t; steps of variable-paper stay as they are
+  bool prefetch_first;  // the first slot, too, where FilterShape asks for prefetching
   uint32_t num_slots;
   Slot slots[kMaxSlots];
   SlotRange ranges[kMaxRanges];

@@ -319,7 +319,11 @@ template <bool kUseMasks, bool kPrefetch>
 HWY_INLINE size_t ProbeChunk(const SlotTable& table, const uint8_t* filter, const uint64_t* hashes,
                              size_t count, uint8_t* bitmap) {
   LaneState state;
-  RunFirstStage<kUseMasks, kPrefetch>(table, filter, hashes, count, state);
+  if (kPrefetch && table.prefetch_first) {
+    RunFirstStage<kUseMasks, kPrefetch>(table, filter, hashes, count, state);
+  } else {
+    RunFirstStage<kUseMasks, false>(table, filter, hashes, count, state);
+  }
   for (size_t i = 1; i < table.num_slots && state.count != 0; ++i) {
     if (table.slots[i].active_below == kAlwaysActive) {
       RunStage<kUseMasks, kPrefetch, true>(table, i, filter, state);

@@ -40,19 +40,23 @@ TEST(CalibrateTest, RefusesOptionsThatMeasureNothing) {
   EXPECT_FALSE(Calibrate({.max_filter_bytes = 100}).ok());
 }
 
-TEST(ProbeArenaTest, HalfFullAndFullFiltersAreWhatTheySay) {
+TEST(ProbeArenaTest, EmptyHalfFullAndFullFiltersAreWhatTheySay) {
   Result<ProbeArena> arena = ProbeArena::Make(kSmall);
   ASSERT_TRUE(arena.ok());
   const std::vector<uint64_t> hashes = testing::RandomValues(1, 100'000);
   const Geometry geometry{.layout = Layout::kStandard, .num_bits = kSmall * 8, .num_probes = 3};
+  const auto matches = [&](ProbeArena::Fill fill) {
+    return arena->View(fill, geometry)->CountHashes(hashes);
+  };
+  EXPECT_EQ(matches(ProbeArena::Fill::kEmpty), 0u);
   // Half of the bits are set: 1/8 of the probes find three of them.
-  EXPECT_NEAR(static_cast<double>(arena->HalfFull(geometry)->CountHashes(hashes)), 12'500, 1000);
-  EXPECT_EQ(arena->Full(geometry)->CountHashes(hashes), hashes.size());
+  EXPECT_NEAR(static_cast<double>(matches(ProbeArena::Fill::kHalf)), 12'500, 1000);
+  EXPECT_EQ(matches(ProbeArena::Fill::kFull), hashes.size());
   Result<Filter> filter = arena->ToInsert(geometry);
-  EXPECT_EQ(arena->Full(geometry)->CountHashes(hashes), 0u);
-  arena->MakeFull();
+  EXPECT_EQ(matches(ProbeArena::Fill::kFull), 0u);
+  arena->Refill();
   filter->InsertHashes(hashes);
-  EXPECT_EQ(arena->Full(geometry)->CountHashes(hashes), hashes.size());
+  EXPECT_EQ(matches(ProbeArena::Fill::kFull), hashes.size());
 }
 
 }  // namespace

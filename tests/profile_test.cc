@@ -242,9 +242,11 @@ TEST(ProfileTest, ASparsePartitionedFilterCountsAsASmallerOne) {
   const MachineProfile& profile = MachineProfile::BuiltIn();
   const Geometry geometry{
       .layout = Layout::kPartitioned, .num_bits = uint64_t{16} << 23, .num_probes = 16};
-  const Geometry quarter{
-      .layout = Layout::kPartitioned, .num_bits = uint64_t{4} << 23, .num_probes = 1};
-  EXPECT_DOUBLE_EQ(profile.ProbeNs(geometry, 0, 0), profile.ProbeNs(quarter, 0, 0));
+  const Geometry eighth{// (1/16)^(3/4) of it
+                        .layout = Layout::kPartitioned,
+                        .num_bits = uint64_t{2} << 23,
+                        .num_probes = 1};
+  EXPECT_NEAR(profile.ProbeNs(geometry, 0, 0), profile.ProbeNs(eighth, 0, 0), 1e-5);
   EXPECT_GT(profile.ProbeNs(geometry, 0, 1), 4 * profile.ProbeNs(geometry, 0, 0));
 }
 

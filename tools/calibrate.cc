@@ -6,7 +6,9 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <iterator>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <utility>
 
@@ -21,7 +23,9 @@
 namespace tepal::tools {
 namespace {
 
-constexpr double kSampleNs = 1e6;
+// Short samples, and many: clock rates change within milliseconds.
+constexpr double kSampleNs = 2.5e5;
+constexpr int kSamplesPerVisit = 8;
 constexpr int kMinPasses = 3;
 
 // Two sizes per doubling. None is a power of two, where some layouts take a short cut.
@@ -38,40 +42,46 @@ std::vector<uint64_t> FilterSizes(uint64_t max_filter_bytes) {
   return sizes;
 }
 
-// Filters up to this size are warm when they are measured.
-constexpr uint64_t kWarmBytes = uint64_t{64} << 20;
+// A filter of 37 MB that had just been written took 5.9 ns a key, 4.8 after 20 ms of probes,
+// and 4.1 to 4.4 after 100 (split512, Emerald Rapids): a large L3 learns slowly what to keep.
+// Larger filters stay out of it.
+constexpr double kSettleNsPerByte = 2;
+constexpr uint64_t kMaxSettleBytes = uint64_t{64} << 20;
 
 // ---- What is measured
+
+using Fill = ProbeArena::Fill;
 
 struct CurveSpec {
   Layout layout;
   Operation operation;
   uint32_t num_probes;
-  bool present;  // all probes find their key
+  Fill fill;
 
   double bits_per_key_touched() const {
     const double k = num_probes;
-    const bool stops_early = operation == Operation::kProbe && !present && !IsBlocked(layout);
-    return stops_early ? 2 - std::exp2(1 - k) : k;  // 1 + 1/2 + 1/4 + ...
+    if (operation == Operation::kInsert || IsBlocked(layout) || fill == Fill::kFull) return k;
+    return fill == Fill::kEmpty ? 1 : 2 - std::exp2(1 - k);  // 1 + 1/2 + 1/4 + ...
   }
 };
 
 // In the order of MachineProfile::curves. k of line512: one vector of AVX2, and two.
 std::vector<CurveSpec> CurveSpecs() {
   std::vector<CurveSpec> specs;
-  const auto probe = [&](Layout layout, uint32_t k, bool present = false) {
-    specs.push_back({layout, Operation::kProbe, k, present});
+  const auto probe = [&](Layout layout, uint32_t k, Fill fill = Fill::kHalf) {
+    specs.push_back({layout, Operation::kProbe, k, fill});
   };
   const auto insert = [&](Layout layout, uint32_t k) {
-    specs.push_back({layout, Operation::kInsert, k, true});
+    specs.push_back({layout, Operation::kInsert, k, Fill::kFull});
   };
   for (const Layout layout : {Layout::kStandard, Layout::kPartitioned, Layout::kVariable}) {
-    // The one probe of `variable` with k = 1 would have all blocks to choose from, which is slower
-    // than the first one of many.
-    probe(layout, layout == Layout::kVariable ? 2 : 1);
-    // With k = 8, absent keys would hardly look beyond the first quarter of a partitioned filter.
+    // Absent keys look at the first part of a partitioned filter only: one part is all of it. But
+    // the one probe of `variable` would have all blocks to choose from, which is slower than the
+    // first one of many.
+    probe(layout, layout == Layout::kPartitioned ? 1 : 8, Fill::kEmpty);
+    // Half full, a partitioned filter would hardly be looked at beyond its first quarter.
     if (layout != Layout::kPartitioned) probe(layout, 8);
-    for (const uint32_t k : {4u, 8u, 16u}) probe(layout, k, /*present=*/true);
+    for (const uint32_t k : {4u, 8u, 16u}) probe(layout, k, Fill::kFull);
     for (const uint32_t k : {4u, 16u}) insert(layout, k);
   }
   for (const uint32_t k : {4u, 6u}) probe(Layout::kRegister, k);
@@ -85,9 +95,15 @@ std::vector<CurveSpec> CurveSpecs() {
   return specs;
 }
 
+// A smaller filter is never slower than a larger one, so if it seems to be, that was noise.
+void LevelOut(std::vector<double>* ns_by_size) {
+  std::partial_sum(ns_by_size->rbegin(), ns_by_size->rend(), ns_by_size->rbegin(),
+                   [](double a, double b) { return std::min(a, b); });
+}
+
 struct Cell {
   uint64_t filter_bytes;
-  bool full;  // which half of the arena it uses
+  Fill fill;
   BestTime best = {};
   std::function<void()> run_batch = {};
 };
@@ -104,19 +120,19 @@ class Measurement {
         if (Status status = measurement->AddCell(spec, bytes); !status.ok()) return status;
       }
     }
-    measurement->arena_.MakeFull();
+    measurement->arena_.Refill();
     return measurement;
   }
 
-  // One visit to each cell, size by size and half by half of the arena, so that the caches hold
-  // what is measured next.
+  // One visit to each cell, size by size and fill by fill, so that the caches hold what is measured
+  // next.
   void Pass(const std::function<void(double)>& progress) {
     size_t visited = 0;
     for (size_t first = 0; first < cells_.size(); first += specs_.size()) {
-      for (const bool full : {false, true}) {
-        Warm(cells_[first].filter_bytes, full);
+      for (const Fill fill : ProbeArena::kFills) {
+        SettlePart(cells_[first].filter_bytes, fill);
         for (size_t i = first; i < first + specs_.size(); ++i) {
-          if (cells_[i].full != full) continue;
+          if (cells_[i].fill != fill) continue;
           cells_[i].best.Sample(cells_[i].run_batch);
           progress(static_cast<double>(++visited) / static_cast<double>(cells_.size()));
         }
@@ -134,6 +150,7 @@ class Measurement {
       for (size_t i = s; i < cells_.size(); i += specs_.size()) {
         curve.ns.push_back(std::round(cells_[i].best.ns_per_key * 1000) / 1000);
       }
+      LevelOut(&curve.ns);
       profile.curves.push_back(std::move(curve));
     }
     return profile;
@@ -149,14 +166,14 @@ class Measurement {
   Status AddCell(const CurveSpec& spec, uint64_t bytes) {
     const Geometry geometry{
         .layout = spec.layout, .num_bits = bytes * 8, .num_probes = spec.num_probes};
-    Cell cell{.filter_bytes = bytes, .full = spec.present};
+    Cell cell{.filter_bytes = bytes, .fill = spec.fill};
     if (spec.operation == Operation::kInsert) {
       Result<Filter> filter = arena_.ToInsert(geometry);
       if (!filter.ok()) return filter.status();
       auto shared = std::make_shared<Filter>(std::move(*filter));
       cell.run_batch = [this, shared, bytes] { shared->InsertHashes(hashes_.Next(bytes)); };
     } else {
-      Result<FilterView> view = spec.present ? arena_.Full(geometry) : arena_.HalfFull(geometry);
+      Result<FilterView> view = arena_.View(spec.fill, geometry);
       if (!view.ok()) return view.status();
       cell.run_batch = [this, view = *view, bytes] {
         view.ProbeHashes(hashes_.Next(bytes), bitmap_.data());
@@ -166,13 +183,10 @@ class Measurement {
     return Status::Ok();
   }
 
-  void Warm(uint64_t bytes, bool full) const {
-    if (bytes > kWarmBytes) return;
-    const Geometry geometry{.layout = Layout::kSplit256, .num_bits = bytes * 8, .num_probes = 8};
-    const Result<FilterView> view = full ? arena_.Full(geometry) : arena_.HalfFull(geometry);
-    volatile uint8_t sink = 0;
-    for (size_t i = 0; i < bytes; i += 64) sink = view->bytes()[i];
-    static_cast<void>(sink);
+  // What all filters of this size and fill share.
+  void SettlePart(uint64_t bytes, Fill fill) {
+    const Geometry lines{.layout = Layout::kSplit512, .num_bits = bytes * 8, .num_probes = 8};
+    Settle(arena_.View(fill, lines).value(), hashes_);
   }
 
   ProbeArena arena_;
@@ -237,7 +251,18 @@ void BestTime::Sample(const std::function<void()>& run_batch) {
   const double pilot_ns = std::max(NsPerKey(run_batch, kPilotBatches), 0.1);
   const double batches = kSampleNs / (pilot_ns * HashStream::kBatchKeys);
   const size_t num_batches = std::max(kPilotBatches, static_cast<size_t>(batches));
-  for (int i = 0; i < 2; ++i) ns_per_key = std::min(ns_per_key, NsPerKey(run_batch, num_batches));
+  for (int i = 0; i < kSamplesPerVisit; ++i) {
+    ns_per_key = std::min(ns_per_key, NsPerKey(run_batch, num_batches));
+  }
+}
+
+void Settle(const FilterView& filter, HashStream& hashes) {
+  const uint64_t bytes = filter.geometry().num_bytes();
+  const double end =
+      CpuNs() + kSettleNsPerByte * static_cast<double>(std::min(bytes, kMaxSettleBytes));
+  volatile size_t matches = 0;
+  while (CpuNs() < end) matches = filter.CountHashes(hashes.Next(bytes));
+  static_cast<void>(matches);
 }
 
 HashStream::HashStream(uint64_t seed) : hashes_(size_t{1} << 22) {
@@ -267,41 +292,46 @@ Result<Filter> FilterIn(std::span<uint8_t> memory, const Geometry& geometry) {
   return Filter::Create(geometry, options);
 }
 
-ProbeArena::ProbeArena(Filter half_full, Filter full)
-    : half_full_(std::move(half_full)), full_(std::move(full)) {}
+ProbeArena::ProbeArena(std::vector<Filter> memory) : memory_(std::move(memory)) {}
 
 Result<ProbeArena> ProbeArena::Make(uint64_t max_filter_bytes) {
   // Filters get aligned memory on huge pages.
   const Geometry geometry{
       .layout = Layout::kSplit512, .num_bits = (max_filter_bytes + 63) / 64 * 512, .num_probes = 8};
-  Result<Filter> half_full = Filter::Create(geometry);
-  if (!half_full.ok()) return half_full.status();
-  Result<Filter> full = Filter::Create(geometry);
-  if (!full.ok()) return full.status();
-  std::mt19937_64 random(2);
-  const std::span<uint8_t> bytes = FilterAccess::MutableBytes(*half_full);
-  for (size_t i = 0; i < bytes.size(); i += sizeof(uint64_t)) {
-    const uint64_t bits = random();
-    std::memcpy(&bytes[i], &bits, sizeof(bits));
+  std::vector<Filter> memory;
+  for (size_t i = 0; i < std::size(kFills); ++i) {
+    Result<Filter> filter = Filter::Create(geometry);
+    if (!filter.ok()) return filter.status();
+    memory.push_back(std::move(*filter));
   }
-  ProbeArena arena(std::move(*half_full), std::move(*full));
-  arena.MakeFull();
+  ProbeArena arena(std::move(memory));
+  arena.Refill();
   return arena;
 }
 
-Result<FilterView> ProbeArena::HalfFull(const Geometry& geometry) const {
-  return FilterView::Over(geometry, half_full_.bytes().first(geometry.num_bytes()));
-}
-
-Result<FilterView> ProbeArena::Full(const Geometry& geometry) const {
-  return FilterView::Over(geometry, full_.bytes().first(geometry.num_bytes()));
+Result<FilterView> ProbeArena::View(Fill fill, const Geometry& geometry) const {
+  return FilterView::Over(geometry, memory_[Index(fill)].bytes().first(geometry.num_bytes()));
 }
 
 Result<Filter> ProbeArena::ToInsert(const Geometry& geometry) {
-  return FilterIn(FilterAccess::MutableBytes(full_), geometry);
+  return FilterIn(Bytes(Fill::kFull), geometry);
 }
 
-void ProbeArena::MakeFull() { std::ranges::fill(FilterAccess::MutableBytes(full_), uint8_t{0xFF}); }
+void ProbeArena::Refill() {
+  // Written, because all pages that were only read may be one and the same.
+  std::ranges::fill(Bytes(Fill::kEmpty), uint8_t{0});
+  std::ranges::fill(Bytes(Fill::kFull), uint8_t{0xFF});
+  std::mt19937_64 random(2);
+  const std::span<uint8_t> half = Bytes(Fill::kHalf);
+  for (size_t i = 0; i < half.size(); i += sizeof(uint64_t)) {
+    const uint64_t bits = random();
+    std::memcpy(&half[i], &bits, sizeof(bits));
+  }
+}
+
+std::span<uint8_t> ProbeArena::Bytes(Fill fill) {
+  return FilterAccess::MutableBytes(memory_[Index(fill)]);
+}
 
 // ---- Calibrate
 

@@ -18,7 +18,7 @@ namespace tepal::tools {
 
 struct CalibrateOptions {
   double seconds = 40;  // about; the largest filters and slow targets may need a few more
-  uint64_t max_filter_bytes = uint64_t{384} << 20;  // twice as much memory is needed
+  uint64_t max_filter_bytes = uint64_t{384} << 20;  // three times as much memory is needed
   // Called about ten times a second, from the same thread.
   std::function<void(double share_done)> progress = {};
 };
@@ -34,23 +34,27 @@ Result<MachineProfile> Calibrate(const CalibrateOptions& options = {});
 Result<Filter> FilterIn(std::span<uint8_t> memory, const Geometry& geometry);
 
 // Memory with bits that cost nothing to make: views of any size and layout over it behave as
-// filters that are half full (absent keys), or as ones that have all the keys (present keys).
+// filters of which absent keys see no bit, or half of the bits, or as ones that have all the keys.
 class ProbeArena {
  public:
+  enum class Fill { kEmpty, kHalf, kFull };
+  static constexpr Fill kFills[] = {Fill::kEmpty, Fill::kHalf, Fill::kFull};
+
   static Result<ProbeArena> Make(uint64_t max_filter_bytes);
 
-  Result<FilterView> HalfFull(const Geometry& geometry) const;
-  Result<FilterView> Full(const Geometry& geometry) const;
+  Result<FilterView> View(Fill fill, const Geometry& geometry) const;
 
-  // Shares the memory of Full, and clears its part of it. MakeFull repairs that; inserts do no
-  // harm.
+  // Shares the memory of kFull, and clears its part of it. Refill repairs that; inserts do no harm.
   Result<Filter> ToInsert(const Geometry& geometry);
-  void MakeFull();
+  void Refill();
 
  private:
-  ProbeArena(Filter half_full, Filter full);
-  Filter half_full_;
-  Filter full_;
+  explicit ProbeArena(std::vector<Filter> memory);  // one of each Fill
+
+  static size_t Index(Fill fill) { return static_cast<size_t>(fill); }
+  std::span<uint8_t> Bytes(Fill fill);
+
+  std::vector<Filter> memory_;
 };
 
 // Random hashes that are handed out in batches, again and again: four for each cache line of the
@@ -70,11 +74,14 @@ class HashStream {
   size_t next_ = 0;
 };
 
+// Probes a filter until the caches hold what they will hold of it when it is in use.
+void Settle(const FilterView& filter, HashStream& hashes);
+
 // The best of all samples of one operation.
 struct BestTime {
   double ns_per_key = std::numeric_limits<double>::infinity();
 
-  // Takes two samples of about a millisecond each; `run_batch` works on kBatchKeys keys.
+  // Takes samples for about two milliseconds; `run_batch` works on kBatchKeys keys.
   void Sample(const std::function<void()>& run_batch);
 };
 

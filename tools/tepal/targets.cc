@@ -200,7 +200,8 @@ Status SampleTimes(const tools::ProbeArena& arena, tools::HashStream& hashes, Re
     const uint64_t bytes = report.levels[level].filter_bytes;
     for (TargetRow& row : report.rows) {
       if (Status status = ForceTarget(row.target); !status.ok()) return status;
-      const Result<FilterView> filter = arena.HalfFull(row.layout->WithBytes(bytes));
+      const Result<FilterView> filter =
+          arena.View(tools::ProbeArena::Fill::kHalf, row.layout->WithBytes(bytes));
       if (!filter.ok()) return filter.status();
       row.times[level].Sample([&] { filter->ProbeHashes(hashes.Next(bytes), bitmap.data()); });
     }
