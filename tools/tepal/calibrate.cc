@@ -89,7 +89,7 @@ Command AddCalibrate(CLI::App& app) {
   AddParsed(*command, "--time", options->duration_ns, ParseNanoseconds,
             "How long to measure, about; 40s if not given");
   AddParsed(*command, "--bytes", options->max_filter_bytes, ParseBytes,
-            "Largest filter to measure, 384MiB if not given; needs twice the memory");
+            "Largest filter to measure, 384MiB if not given; needs three times the memory");
   AddJson(*command, options->json);
   command
       ->add_flag("--all-targets", options->all_targets,
