@@ -147,7 +147,8 @@ void FillTable(const Geometry& geometry, SlotTable* table) {
 // What the first probe of a key can touch. It is the only one that absent keys make for sure, so
 // the first part of a partitioned filter is often in the caches where the others are not. Without
 // prefetching it, absent keys took 0.8 times the time in parts of 4 to 12 MiB and the same in 17
-// MiB (33 and 59 MiB in all, AVX3_DL, Emerald Rapids, 2 MiB L2); present ones hardly notice.
+// MiB (33 and 59 MiB in all, AVX3_DL, Emerald Rapids, 2 MiB L2); present ones no longer than before
+// (64 MiB).
 uint64_t FirstSlotBytes(const Geometry& geometry) {
   const bool parts = geometry.layout == Layout::kPartitioned;
   return geometry.num_bytes() / (parts ? geometry.num_probes : 1);
