@@ -348,7 +348,7 @@ HWY_INLINE UnitMasks TestBlocks(const Policy& policy, const uint64_t* hashes,
 // 16 keys to one byte per key and 128-bit block of the vector, and packs have a unit to themselves
 // where Intel's multiplications and shifts share two. 0.77 ns a key; bits that are there instead of
 // missing, which takes more comparisons, 0.80 to 0.82; eight keys 0.81 to 0.83; one test and set
-// per key 1.21 (AVX2, Emerald Rapids, 16 KiB; all but the last without counting matches).
+// per key 1.21 (AVX2, Emerald Rapids, 16 KiB; prototypes that do not count matches).
 template <size_t kKeys, class Policy, class BlockOf>
 HWY_INLINE unsigned TestBlocks(const Policy& policy, const uint64_t* hashes, const BlockOf& block) {
   static_assert(kKeys == kByteKeys || kKeys == 2 * kByteKeys);
