@@ -2,6 +2,7 @@
 #ifndef TEPAL_DISPATCH_CPU_CACHES_H_
 #define TEPAL_DISPATCH_CPU_CACHES_H_
 
+#include <algorithm>
 #include <cstddef>
 
 #if defined(__linux__)
@@ -17,6 +18,15 @@ inline size_t L2CacheBytes() {
   if (kBytes > 0) return static_cast<size_t>(kBytes);
 #endif
   return size_t{512} << 10;  // what most cores have at least, where the system does not say
+}
+
+// The size of an L3 cache, which several cores share. At least that of L2.
+inline size_t L3CacheBytes() {
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+  static const long kBytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  if (kBytes > 0) return std::max(static_cast<size_t>(kBytes), L2CacheBytes());
+#endif
+  return 64 * L2CacheBytes();  // as on the CPUs with AVX2 or AVX-512 that were measured, or more
 }
 
 }  // namespace tepal

@@ -154,11 +154,16 @@ uint64_t FirstSlotBytes(const Geometry& geometry) {
   return geometry.num_bytes() / (parts ? geometry.num_probes : 1);
 }
 
+uint32_t PrefetchKeys(const Geometry& geometry) {
+  if (geometry.num_bytes() <= PrefetchFromBytes(geometry.layout)) return 0;
+  return geometry.num_bytes() <= FarPrefetchFromBytes() ? kNearPrefetchKeys : kFarPrefetchKeys;
+}
+
 }  // namespace
 
 Result<OwnedShape> MakeShape(const Geometry& geometry) {
   OwnedShape owned;
-  owned.shape.prefetch = geometry.num_bytes() > PrefetchFromBytes(geometry.layout);
+  owned.shape.prefetch_keys = PrefetchKeys(geometry);
   owned.shape.num_probes = geometry.num_probes;
   if (!IsScattered(geometry.layout)) {
     owned.shape.num_blocks = geometry.num_bits / RulesOf(geometry.layout).granule_bits;

@@ -2,6 +2,7 @@
 #ifndef TEPAL_DISPATCH_SHAPE_H_
 #define TEPAL_DISPATCH_SHAPE_H_
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -33,11 +34,16 @@ void ForEachBlock(uint64_t num_bits, const Visit& visit) {
 // ahead by itself, so that line512 takes 0.8 times the time with prefetching from 1.5 MiB on, where
 // split256 and register gain nothing before 2 MiB. Of the scattered loads it finds enough as long
 // as L3 answers them: at 3 to 16 MiB prefetching made `standard` 1.2 to 1.35 times slower, from 32
-// to 48 MiB on up to 1.35 times faster (all AVX3_DL, Emerald Rapids, 2 MiB L2).
+// to 48 MiB on up to 1.35 times faster (all AVX3_DL, Emerald Rapids, 2 MiB L2, 260 MiB L3). With an
+// L3 of 32 MiB it took 0.98 times the time at 2 MiB, 0.85 at 6 MiB, 0.81 at 8 MiB and 0.3 at 12 MiB
+// (AVX2, Zen 4).
 inline size_t PrefetchFromBytes(Layout layout) {
-  if (IsScattered(layout)) return 16 * L2CacheBytes();
+  if (IsScattered(layout)) return std::min(16 * L2CacheBytes(), L3CacheBytes() / 8);
   return layout == Layout::kLine512 ? L2CacheBytes() / 8 * 5 : L2CacheBytes();
 }
+
+// The size above which it is prefetched kFarPrefetchKeys ahead.
+inline size_t FarPrefetchFromBytes() { return 4 * L2CacheBytes(); }
 
 // Owns the slot table that the shape points to, if there is one.
 struct OwnedShape {

@@ -1,7 +1,6 @@
-// One key per vector, or two where vectors have 512 bits: all bits of a key lie in one block. A
-// policy says how a key is inserted into its block and tested; the loops, the addressing and the
-// reduction to result bits are the same for all. (A block of `register` is one word, so its policy
-// tests one key per lane.)
+// One key per vector: all bits of a key lie in one block. A policy says how a key is inserted into
+// its block and tested; the loops, the addressing and the reduction to result bits are the same for
+// all. (A block of `register` is one word, so its policy tests one key per lane.)
 
 #if defined(TEPAL_KERNELS_BLOCK_KERNEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TEPAL_KERNELS_BLOCK_KERNEL_INL_H_
@@ -30,22 +29,21 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Keys that become one byte of the bitmap.
 constexpr size_t kByteKeys = 8;
 
-// Keys that are tested together. Packs bring the answers of 16 into one vector; masks in registers
-// would not all fit.
-constexpr size_t kUnit = TEPAL_HAVE_MASK_REGISTERS ? kByteKeys : 2 * kByteKeys;
+// Keys that are tested together: packs bring the answers of 16 into one vector.
+constexpr size_t kUnit = 2 * kByteKeys;
 
-// A key, its block, and vectors of at most 256 bits, which is what Parquet's blocks have.
+// A key, its block, and vectors of at most 256 bits, which is what Parquet's blocks have. Vectors
+// of 512 bits with two keys each, tested to mask registers, took 0.59 to 0.61 ns a key where this
+// takes 0.48 (split256, AVX3_DL, Zen 4, 16 KiB); llvm-mca has them 7% ahead on Sapphire Rapids.
 class OneKey {
  public:
   using D = hn::CappedTag<uint32_t, 8>;
   using V = hn::Vec<D>;
-  using Outcome = V;  // of a test: lanes that are not zero lack a bit of the key
 
   // How many words of a key one vector holds.
   static HWY_INLINE size_t Lanes() { return hn::Lanes(D()); }
 
-  template <class BlockOf>
-  HWY_INLINE OneKey(const uint64_t* hash, const BlockOf& block) : hash_(hash), block_(block(0)) {}
+  HWY_INLINE OneKey(const uint64_t* hash, const uint8_t* block) : hash_(hash), block_(block) {}
 
   // The key times each of the factors.
   HWY_INLINE V Product(const uint32_t* factors) const {
@@ -60,66 +58,10 @@ class OneKey {
     return LookupWord16(D(), reinterpret_cast<const uint32_t*>(block_), product);
   }
 
-  static HWY_INLINE Outcome Test(V words, V bits) { return hn::AndNot(words, bits); }
-  static HWY_INLINE Outcome Both(Outcome a, Outcome b) { return hn::Or(a, b); }
-
  private:
   const uint64_t* hash_;
   const uint8_t* block_;
 };
-
-#if TEPAL_HAVE_MASK_REGISTERS
-
-// The same for two keys; the first one has the lower half of each vector.
-class KeyPair {
- public:
-  using D = hn::CappedTag<uint32_t, 16>;
-  using V = hn::Vec<D>;
-  using Outcome = hn::Mask<D>;  // of a test: the lanes that have their bit
-
-  static HWY_INLINE size_t Lanes() { return hn::Lanes(D()) / 2; }
-
-  template <class BlockOf>
-  HWY_INLINE KeyPair(const uint64_t* hashes, const BlockOf& block)
-      : hashes_(hashes), block0_(block(0)), block1_(block(1)) {}
-
-  HWY_INLINE V Product(const uint32_t* factors) const {
-    const auto keys = hn::ConcatUpperLower(D(), hn::Set(D(), LowHalf(hashes_ + 1)),
-                                           hn::Set(D(), LowHalf(hashes_)));
-    const auto of_key = hn::LoadU(Half(), factors);
-    return hn::Mul(keys, Join(of_key, of_key));
-  }
-  HWY_INLINE V Words(size_t first) const {
-    return Join(WordsOf(block0_, first), WordsOf(block1_, first));
-  }
-  HWY_INLINE V Word16(V product) const {
-    const auto index = hn::IndicesFromVec(D(), hn::ShiftRight<28>(product));
-    return hn::ConcatUpperLower(D(), hn::TableLookupLanes(Line(block1_), index),
-                                hn::TableLookupLanes(Line(block0_), index));
-  }
-
-  static HWY_INLINE Outcome Test(V words, V bits) { return hn::TestBit(words, bits); }
-  static HWY_INLINE Outcome Both(Outcome a, Outcome b) { return hn::And(a, b); }
-
- private:
-  using Half = hn::Half<D>;
-
-  static HWY_INLINE hn::Vec<Half> WordsOf(const uint8_t* block, size_t first) {
-    return hn::LoadU(Half(), reinterpret_cast<const uint32_t*>(block) + first);
-  }
-  static HWY_INLINE V Line(const uint8_t* block) {
-    return hn::LoadU(D(), reinterpret_cast<const uint32_t*>(block));
-  }
-  static HWY_INLINE V Join(hn::Vec<Half> lower, hn::Vec<Half> upper) {
-    return hn::Combine(D(), upper, lower);
-  }
-
-  const uint64_t* hashes_;
-  const uint8_t* block0_;
-  const uint8_t* block1_;
-};
-
-#endif  // TEPAL_HAVE_MASK_REGISTERS
 
 // 1 << (product >> kBitShift) % 32 in each word.
 template <int kBitShift, class D32, class V32 = hn::Vec<D32>>
@@ -128,14 +70,12 @@ HWY_INLINE V32 BitOfProduct(D32 d, V32 product) {
   return LittleEndian32(d, BitAt<kIsBelow32>(d, hn::ShiftRight<kBitShift>(product)));
 }
 
-// Tests all words or probes of a key, kCount of them; test(i) is about those from i on.
-template <class Keys, size_t kCount, class Test>
-HWY_INLINE typename Keys::Outcome TestAll(const Test& test) {
-  auto outcome = test(0);
-  for (size_t i = Keys::Lanes(); i < kCount; i += Keys::Lanes()) {
-    outcome = Keys::Both(outcome, test(i));
-  }
-  return outcome;
+// What all words or probes of a key lack, kCount of them; missing(i) is about those from i on.
+template <size_t kCount, class Missing>
+HWY_INLINE OneKey::V AllMissing(const Missing& missing) {
+  OneKey::V all = missing(0);
+  for (size_t i = OneKey::Lanes(); i < kCount; i += OneKey::Lanes()) all = hn::Or(all, missing(i));
+  return all;
 }
 
 class Split256Policy {
@@ -146,24 +86,23 @@ class Split256Policy {
 
   // Sets the bits of a key in its block.
   HWY_INLINE void Insert(const uint64_t* hash, uint8_t* block) const {
-    const OneKey key(hash, [=](size_t) TEPAL_LAMBDA { return block; });
+    const OneKey key(hash, block);
     uint32_t* words = reinterpret_cast<uint32_t*>(block);
     for (size_t i = 0; i < Split256::kWordsPerBlock; i += OneKey::Lanes()) {
       hn::StoreU(hn::Or(key.Words(i), Bits(key, i)), OneKey::D(), words + i);
     }
   }
 
-  // Has the block all bits of the key?
-  template <class Keys>
-  HWY_INLINE typename Keys::Outcome Test(const Keys& keys) const {
-    return TestAll<Keys, Split256::kWordsPerBlock>(
-        [&](size_t i) TEPAL_LAMBDA { return Keys::Test(keys.Words(i), Bits(keys, i)); });
+  // Does the block lack bits of the key? Lanes that are not zero lack a bit of it.
+  HWY_INLINE OneKey::V Missing(const OneKey& key) const {
+    return AllMissing<Split256::kWordsPerBlock>([&](size_t i) TEPAL_LAMBDA {
+      return MissingBits(OneKey::D(), key.Words(i), Bits(key, i));
+    });
   }
 
  private:
-  template <class Keys>
-  static HWY_INLINE typename Keys::V Bits(const Keys& keys, size_t first_word) {
-    return BitOfProduct<Split256::kBitShift>(typename Keys::D(), keys.Product(kSalts + first_word));
+  static HWY_INLINE OneKey::V Bits(const OneKey& key, size_t first_word) {
+    return BitOfProduct<Split256::kBitShift>(OneKey::D(), key.Product(kSalts + first_word));
   }
 };
 
@@ -178,7 +117,7 @@ class Split512Policy {
   HWY_INLINE void Insert(const uint64_t* hash, uint8_t* block) const {
     const OneKey::D d;
     const auto none = hn::Zero(d);
-    const OneKey key(hash, [=](size_t) TEPAL_LAMBDA { return block; });
+    const OneKey key(hash, block);
     uint32_t* words = reinterpret_cast<uint32_t*>(block);
     for (size_t i = 0; i < Split512::kWordsPerBlock; i += OneKey::Lanes()) {
       const size_t second = i + Split512::kWordsPerBlock;
@@ -191,14 +130,13 @@ class Split512Policy {
     }
   }
 
-  template <class Keys>
-  HWY_INLINE typename Keys::Outcome Test(const Keys& keys) const {
-    const typename Keys::D d;
-    return TestAll<Keys, Split512::kWordsPerBlock>([&](size_t i) TEPAL_LAMBDA {
-      const auto product = keys.Product(kSalts + i);
+  HWY_INLINE OneKey::V Missing(const OneKey& key) const {
+    const OneKey::D d;
+    return AllMissing<Split512::kWordsPerBlock>([&](size_t i) TEPAL_LAMBDA {
+      const auto product = key.Product(kSalts + i);
       const auto half =
-          IfTopBitThenElse(d, product, keys.Words(i + Split512::kWordsPerBlock), keys.Words(i));
-      return Keys::Test(half, BitOfProduct<Split512::kBitShift>(d, product));
+          IfTopBitThenElse(d, product, key.Words(i + Split512::kWordsPerBlock), key.Words(i));
+      return MissingBits(d, half, BitOfProduct<Split512::kBitShift>(d, product));
     });
   }
 };
@@ -221,14 +159,13 @@ class Line512Policy {
   }
 
   // One probe per lane; lanes that are left over repeat the first one.
-  template <class Keys>
-  HWY_INLINE typename Keys::Outcome Test(const Keys& keys) const {
-    const typename Keys::D d;
-    return TestAll<Keys, kProbeLimit>([&](size_t i) TEPAL_LAMBDA {
-      const auto product = keys.Product(factors_ + i);
+  HWY_INLINE OneKey::V Missing(const OneKey& key) const {
+    const OneKey::D d;
+    return AllMissing<kProbeLimit>([&](size_t i) TEPAL_LAMBDA {
+      const auto product = key.Product(factors_ + i);
       // Bits 31..28 of the product choose the word, bits 27..23 the bit.
       const auto bit = BitOfProduct<Line512::kBitShift>(d, product);
-      return Keys::Test(keys.Word16(product), bit);
+      return MissingBits(d, key.Word16(product), bit);
     });
   }
 
@@ -324,43 +261,26 @@ class TopBitsOffset {
   int shift_;
 };
 
-#if TEPAL_HAVE_MASK_REGISTERS
-
-// Of eight keys, two at a time: which words, or probes, have their bit?
-struct UnitMasks {
-  hn::Mask<KeyPair::D> pairs[kUnit / 2];
-};
-
-template <size_t kKeys, class Policy, class BlockOf>
-HWY_INLINE UnitMasks TestBlocks(const Policy& policy, const uint64_t* hashes,
-                                const BlockOf& block) {
-  static_assert(kKeys == kUnit);
-  const auto test = [&](size_t i) TEPAL_LAMBDA {
-    const KeyPair keys(hashes + i, [&](size_t j) TEPAL_LAMBDA { return block(i + j); });
-    return policy.Test(keys);
-  };
-  return {{test(0), test(2), test(4), test(6)}};
-}
-
-#elif TEPAL_HAVE_BLOCK_PACKS
+#if TEPAL_HAVE_BLOCK_PACKS
 
 // Bit i: is key i in its block, which starts at block(i)? A tree of packs narrows the outcomes of
 // 16 keys to one byte per key and 128-bit block of the vector, and packs have a unit to themselves
 // where Intel's multiplications and shifts share two. 0.77 ns a key; bits that are there instead of
 // missing, which takes more comparisons, 0.80 to 0.82; eight keys 0.81 to 0.83; one test and set
-// per key 1.21 (AVX2, Emerald Rapids, 16 KiB; prototypes that do not count matches).
+// per key 1.21 (AVX2, Emerald Rapids, 16 KiB; prototypes that do not count matches). On Zen 4
+// (AVX2) 0.55, with eight keys 0.59, with 32 0.58; bits that are there, 0.54, make split512 and
+// line512 slower by 0.03.
 template <size_t kKeys, class Policy, class BlockOf>
 HWY_INLINE unsigned TestBlocks(const Policy& policy, const uint64_t* hashes, const BlockOf& block) {
   static_assert(kKeys == kByteKeys || kKeys == 2 * kByteKeys);
   const hn::RebindToSigned<OneKey::D> d32;
   const hn::Repartition<uint8_t, OneKey::D> d8;
-  const auto missing = [&](size_t i) TEPAL_LAMBDA {
-    const OneKey key(hashes + i, [&](size_t) TEPAL_LAMBDA { return block(i); });
-    return hn::BitCast(d32, policy.Test(key));
+  const auto of1 = [&](size_t i) TEPAL_LAMBDA {
+    return hn::BitCast(d32, policy.Missing(OneKey(hashes + i, block(i))));
   };
   const auto of2 = [&](size_t i) TEPAL_LAMBDA {
-    const auto first = missing(i);
-    return PackTo16(first, missing(i + 1));
+    const auto first = of1(i);
+    return PackTo16(first, of1(i + 1));
   };
   const auto of4 = [&](size_t i) TEPAL_LAMBDA {  // a 32-bit lane per key
     const auto first = of2(i);
@@ -372,9 +292,7 @@ HWY_INLINE unsigned TestBlocks(const Policy& policy, const uint64_t* hashes, con
   };
   const auto first = of8(0);
   const auto of_all = hn::BitCast(d8, PackTo8(first, kKeys == kByteKeys ? first : of8(kByteKeys)));
-  auto present = static_cast<unsigned>(MaskToBits(d8, hn::Eq(of_all, hn::Zero(d8))));
-  if constexpr (hn::MaxLanes(d8) == 32) present &= present >> 16;  // each half knows half a key
-  return present & ((1u << kKeys) - 1);
+  return ZeroBytes16(d8, of_all) & ((1u << kKeys) - 1);
 }
 
 #else
@@ -384,8 +302,8 @@ HWY_INLINE unsigned TestBlocks(const Policy& policy, const uint64_t* hashes, con
   const OneKey::D d;
   unsigned present = 0;
   for (size_t i = 0; i < kKeys; ++i) {
-    const OneKey key(hashes + i, [&](size_t) TEPAL_LAMBDA { return block(i); });
-    present |= unsigned{hn::AllTrue(d, hn::Eq(policy.Test(key), hn::Zero(d)))} << i;
+    const auto missing = policy.Missing(OneKey(hashes + i, block(i)));
+    present |= unsigned{hn::AllTrue(d, hn::Eq(missing, hn::Zero(d)))} << i;
   }
   return present;
 }
@@ -393,7 +311,7 @@ HWY_INLINE unsigned TestBlocks(const Policy& policy, const uint64_t* hashes, con
 #endif
 
 template <size_t kKeys, class Policy, class BlockOf>
-HWY_INLINE auto TestUnit(const Policy& policy, const uint64_t* hashes, const BlockOf& block) {
+HWY_INLINE unsigned TestUnit(const Policy& policy, const uint64_t* hashes, const BlockOf& block) {
   return TestBlocks<kKeys>(policy, hashes, block);
 }
 template <size_t kKeys, size_t kProbes, class BlockOf>
@@ -402,23 +320,15 @@ HWY_INLINE unsigned TestUnit(const RegisterPolicy<kProbes>& policy, const uint64
   return policy.template TestKeys<kKeys>(hashes, block);
 }
 
-// What it returns.
-template <class Policy>
-using UnitResult = decltype(TestUnit<kUnit>(std::declval<const Policy&>(), nullptr,
-                                            std::declval<const uint8_t* (*)(size_t)>()));
-
-// Takes the results of kKeys keys at a time, in order, and makes the bitmap of them. The last byte
-// may have more keys than there are.
-template <class UnitResult>
+// Takes the results of kKeys keys at a time, one bit a key and in order, and makes the bitmap of
+// them. The last byte may have more keys than there are.
 class BitmapWriter {
  public:
-  static_assert(std::is_same_v<UnitResult, unsigned>);  // a bit a key; none of the rest is set
-
   HWY_INLINE BitmapWriter(uint8_t* bitmap, size_t num_keys)
       : next_(bitmap), num_tail_(num_keys % kByteKeys) {}
 
   template <size_t kKeys>
-  HWY_INLINE void Write(size_t /*i*/, unsigned present) {
+  HWY_INLINE void Write(unsigned present) {
     for (size_t bit = 0; bit < kKeys; bit += 8) *next_++ = static_cast<uint8_t>(present >> bit);
     matches_ += hwy::PopCount(present);
   }
@@ -438,55 +348,6 @@ class BitmapWriter {
   size_t matches_ = 0;
 };
 
-#if TEPAL_HAVE_MASK_REGISTERS
-
-// The masks wait until one instruction can test those of 64 keys. A loop of this alone took 0.54 ns
-// a key, and 0.66 with a test for every 8 keys (AVX3_DL, Emerald Rapids, 16 KiB).
-template <>
-class BitmapWriter<UnitMasks> {
- public:
-  HWY_INLINE BitmapWriter(uint8_t* bitmap, size_t num_keys)
-      : bitmap_(bitmap), num_keys_(num_keys) {}
-
-  template <size_t kKeys>
-  HWY_INLINE void Write(size_t i, const UnitMasks& present) {
-    static_assert(kKeys == kUnit);
-    // Volatile, or g++ 12 joins the masks in integer registers first: 1.72 to 1.86 times the limit
-    // kernel's time, so 1.67 to 1.71.
-    volatile uint16_t* masks = masks_ + i % kBatch / 2;
-    for (size_t j = 0; j < kUnit / 2; ++j) masks[j] = present.pairs[j].raw;
-    const size_t end = i + kUnit;
-    if (end % kBatch == 0 && end <= num_keys_) WriteBatch(end - kBatch, kBatch);
-  }
-
-  HWY_INLINE size_t Finish() {
-    const size_t num_tail = num_keys_ % kBatch;
-    if (num_tail == 0) return matches_;
-    memset(reinterpret_cast<uint8_t*>(masks_) + num_tail, 0, kBatch - num_tail);
-    WriteBatch(num_keys_ - num_tail, num_tail);
-    return matches_;
-  }
-
- private:
-  static constexpr size_t kBatch = 64;
-
-  // A key is present if its mask has all eight bits.
-  HWY_INLINE void WriteBatch(size_t begin, size_t num_keys) {
-    const hn::CappedTag<uint8_t, kBatch> d;
-    const auto masks = hn::Load(d, reinterpret_cast<const uint8_t*>(masks_));
-    const uint64_t present = MaskToBits(d, hn::Eq(masks, hn::Set(d, 0xFF)));
-    memcpy(bitmap_ + begin / 8, &present, (num_keys + 7) / 8);
-    matches_ += hwy::PopCount(present);
-  }
-
-  alignas(64) uint16_t masks_[kBatch / 2];  // of two keys each
-  uint8_t* bitmap_;
-  size_t num_keys_;
-  size_t matches_ = 0;
-};
-
-#endif  // TEPAL_HAVE_MASK_REGISTERS
-
 // Calls touch(i, block) for each whole unit of keys; block(j) is where the block of key i + j
 // starts.
 template <class OffsetOf, class Byte, class Touch>
@@ -498,31 +359,34 @@ HWY_INLINE void ForEachUnit(const OffsetOf& offset_of, Byte* filter, const uint6
   }
 }
 
-// The same for filters in memory: whoever takes a block also asks for the block of the key
-// kPrefetchKeys later. Offsets wait in a ring; computing them twice costs 0.08 ns (4 MiB, Zen 4).
+// The same for filters in memory: whoever takes a block also asks for the block of the key `ahead`
+// keys later. Offsets wait in a ring; computing them twice costs 0.08 ns (4 MiB, Zen 4).
 template <class OffsetOf, class Byte, class Touch>
-HWY_INLINE void ForEachUnitPrefetched(const OffsetOf& offset_of, Byte* filter,
+HWY_INLINE void ForEachUnitPrefetched(size_t ahead, const OffsetOf& offset_of, Byte* filter,
                                       const uint64_t* hashes, size_t num_keys, const Touch& touch) {
-  constexpr size_t kPrefetchKeys = 32;
-  static_assert(kPrefetchKeys % kUnit == 0);
-  size_t ring[kPrefetchKeys];
-  const auto request = [&](size_t i) TEPAL_LAMBDA {
-    const size_t offset = offset_of(hashes + i);
-    PrefetchBlock(filter + offset);
-    ring[i % kPrefetchKeys] = offset;
+  static_assert(kNearPrefetchKeys % kUnit == 0 && kFarPrefetchKeys % kUnit == 0);
+  static_assert((kFarPrefetchKeys & (kFarPrefetchKeys - 1)) == 0);
+  size_t ring[kFarPrefetchKeys];
+  const auto ring_at = [&](size_t i) TEPAL_LAMBDA { return ring + i % kFarPrefetchKeys; };
+  const auto request = [&](const uint64_t* hash, size_t* slot) TEPAL_LAMBDA {
+    *slot = offset_of(hash);
+    PrefetchBlock(filter + *slot);
   };
   const size_t num_whole = num_keys / kUnit * kUnit;
-  for (size_t i = 0; i < HWY_MIN(kPrefetchKeys, num_whole); ++i) request(i);
+  for (size_t i = 0; i < HWY_MIN(ahead, num_whole); ++i) request(hashes + i, ring_at(i));
   size_t i = 0;
-  for (; i + kPrefetchKeys < num_whole; i += kUnit) {
+  for (; i + ahead < num_whole; i += kUnit) {
+    const size_t* now = ring_at(i);
+    size_t* later = ring_at(i + ahead);
     touch(i, [&](size_t j) TEPAL_LAMBDA {
-      Byte* block = filter + ring[i % kPrefetchKeys + j];
-      request(i + j + kPrefetchKeys);
+      Byte* block = filter + now[j];
+      request(hashes + i + ahead + j, later + j);
       return block;
     });
   }
   for (; i < num_whole; i += kUnit) {
-    touch(i, [&](size_t j) TEPAL_LAMBDA { return filter + ring[i % kPrefetchKeys + j]; });
+    const size_t* now = ring_at(i);
+    touch(i, [=](size_t j) TEPAL_LAMBDA { return filter + now[j]; });
   }
 }
 
@@ -531,8 +395,8 @@ template <uint32_t kBlockBytes, class Byte, class Touch>
 HWY_INLINE void ForEachUnit(const FilterShape& shape, Byte* filter, const uint64_t* hashes,
                             size_t num_keys, const Touch& touch) {
   const MultiplyHigh<kBlockBytes> offset_of(shape.num_blocks);
-  if (shape.prefetch) {
-    ForEachUnitPrefetched(offset_of, filter, hashes, num_keys, touch);
+  if (shape.prefetch_keys != 0) {
+    ForEachUnitPrefetched(shape.prefetch_keys, offset_of, filter, hashes, num_keys, touch);
   } else if (TopBitsOffset<kBlockBytes>::Serves(shape.num_blocks)) {
     ForEachUnit(TopBitsOffset<kBlockBytes>(shape.num_blocks), filter, hashes, num_keys, touch);
   } else {
@@ -561,11 +425,11 @@ size_t ProbeColumn(const FilterShape& shape, const uint8_t* filter, const uint64
                    size_t num_keys, uint8_t* bitmap) {
   constexpr uint32_t kBlockBytes = Policy::kBlockBytes;
   const Policy policy(shape);
-  BitmapWriter<UnitResult<Policy>> writer(bitmap, num_keys);
-  ForEachUnit<kBlockBytes>(
-      shape, filter, hashes, num_keys, [&](size_t i, const auto& block) TEPAL_LAMBDA {
-        writer.template Write<kUnit>(i, TestUnit<kUnit>(policy, hashes + i, block));
-      });
+  BitmapWriter writer(bitmap, num_keys);
+  ForEachUnit<kBlockBytes>(shape, filter, hashes, num_keys,
+                           [&](size_t i, const auto& block) TEPAL_LAMBDA {
+                             writer.Write<kUnit>(TestUnit<kUnit>(policy, hashes + i, block));
+                           });
   const MultiplyHigh<kBlockBytes> offset_of(shape.num_blocks);
   for (size_t i = num_keys / kUnit * kUnit; i < num_keys; i += kByteKeys) {
     const uint64_t* keys = hashes + i;
@@ -575,7 +439,7 @@ size_t ProbeColumn(const FilterShape& shape, const uint8_t* filter, const uint64
       keys = tail;
     }
     const auto block = [&](size_t j) TEPAL_LAMBDA { return filter + offset_of(keys + j); };
-    writer.template Write<kByteKeys>(i, TestUnit<kByteKeys>(policy, keys, block));
+    writer.Write<kByteKeys>(TestUnit<kByteKeys>(policy, keys, block));
   }
   return writer.Finish();
 }

@@ -124,7 +124,7 @@ class Xxh3 {
       // round.
       const V input = sizeof(Key) == 8 ? SwapHalves(d, key) : hn::Or(key, hn::ShiftLeft<32>(key));
       const V x = hn::Xor(input, hn::Set(d, flip));
-      return hn::Xor(x, hn::Xor(RotateLeft64<49>(x), RotateLeft64<24>(x)));
+      return hn::Xor(x, hn::Xor(RotateLeft64<49>(x), RotateLeft24(d, x)));
     });
     h = ForEach(Times(d, h, kPrimeMx2), [=](V v) TEPAL_LAMBDA {
       return hn::Xor(v, hn::Add(hn::ShiftRight<35>(v), hn::Set(d, uint64_t{sizeof(Key)})));

@@ -86,23 +86,32 @@ HWY_INLINE V64 SwapHalves(D64 d64, V64 v) {
 #endif
 }
 
+// Rotates each 64-bit lane left by three bytes: one shuffle where a rotation takes three
+// instructions.
+template <class D64, class V64 = hn::Vec<D64>>
+HWY_INLINE V64 RotateLeft24(D64 d64, V64 v) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
+  alignas(16) static constexpr uint8_t kFrom[16] = {5,  6,  7,  0, 1, 2,  3,  4,
+                                                    13, 14, 15, 8, 9, 10, 11, 12};
+  const hn::Repartition<uint8_t, D64> d8;
+  const auto bytes = hn::TableLookupBytes(hn::BitCast(d8, v), hn::LoadDup128(d8, kFrom));
+  return hn::BitCast(d64, bytes);
+#else
+  static_cast<void>(d64);
+  return hn::RotateRight<64 - 24>(v);
+#endif
+}
+
 // v * factor, the low 64 bits.
 template <class D64, class V64 = hn::Vec<D64>>
 HWY_INLINE V64 Mul64(D64 d64, V64 v, uint64_t factor) {
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
-  // The low 64 bits of (high * 2^32 + low) * factor, by halves: three multiplications of 32 by 32
-  // bits. The high half comes by a shuffle because shifts share two units with multiplications on
-  // Intel (XXH64 1.40 ns a key, with a shift 1.43; AVX2, Emerald Rapids).
-  const V64 low_factor = hn::Set(d64, factor & 0xFFFFFFFFu);
-  const V64 cross = hn::Add(MulLow32(d64, v, hn::Set(d64, factor >> 32)),
-                            MulLow32(d64, SwapHalves(d64, v), low_factor));
-  return hn::Add(MulLow32(d64, v, low_factor), hn::ShiftLeft<32>(cross));
-#elif HWY_TARGET == HWY_NEON || HWY_TARGET_IS_NEON  // newer versions have more than one NEON
-  // The same; one multiplication of 32-bit lanes computes both cross products at once.
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_NEON || HWY_TARGET_IS_NEON
+  // The low 64 bits of (high * 2^32 + low) * factor, by halves. One multiplication of 32-bit lanes
+  // computes both cross products, whose sum belongs into the upper half.
   const hn::Repartition<uint32_t, D64> d32;
   const auto swapped = hn::BitCast(d32, hn::Set(d64, factor << 32 | factor >> 32));
   const auto cross = hn::BitCast(d64, hn::Mul(hn::BitCast(d32, v), swapped));
-  const auto both = hn::Add(cross, hn::ShiftLeft<32>(cross));  // the sum of both in the upper half
+  const auto both = hn::Add(cross, hn::ShiftLeft<32>(cross));
   const auto high = hn::And(both, hn::Set(d64, 0xFFFFFFFF00000000u));
   return hn::Add(high, MulLow32(d64, v, hn::Set(d64, factor)));
 #else
@@ -140,9 +149,7 @@ HWY_INLINE V64 BitOfProduct64(D64 d64, V64 v, uint32_t factor) {
 template <bool kIsBelow32, class D32, class V32 = hn::Vec<D32>>
 HWY_INLINE V32 BitAt(D32 d, V32 index) {
 #if TEPAL_HAVE_MASK_REGISTERS  // here, too, a rotation
-  if constexpr (hn::MaxLanes(D32()) == 16) {
-    return V32{_mm512_rolv_epi32(hn::Set(d, 1u).raw, index.raw)};
-  }
+  return V32{_mm256_rolv_epi32(hn::Set(d, 1u).raw, index.raw)};
 #endif
   if constexpr (!kIsBelow32) {
     // Cheaper than a second shift: shifts and shuffles share two of the four vector units (Zen 3).
@@ -166,7 +173,10 @@ HWY_INLINE V32 IfTopBitThenElse(D32 d, V32 v, V32 yes, V32 no) {
 // words[index[i]] in lane i, for 16 words and index = top 4 bits of `hash`.
 template <class D32, class V32 = hn::Vec<D32>>
 HWY_INLINE V32 LookupWord16(D32 d, const uint32_t* words, V32 hash) {
-#if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
+#if TEPAL_HAVE_MASK_REGISTERS
+  return V32{_mm256_permutex2var_epi32(hn::LoadU(d, words).raw, hn::ShiftRight<28>(hash).raw,
+                                       hn::LoadU(d, words + 8).raw)};
+#elif HWY_TARGET == HWY_AVX2
   // Two lookups in registers: the instruction ignores all but the lowest 3 bits of an index.
   const hn::Indices256<uint32_t> index{hn::ShiftRight<28>(hash).raw};
   const V32 low = hn::TableLookupLanes(hn::LoadU(d, words), index);
@@ -175,6 +185,16 @@ HWY_INLINE V32 LookupWord16(D32 d, const uint32_t* words, V32 hash) {
 #else
   const hn::RebindToSigned<D32> di;
   return hn::GatherIndex(d, words, hn::BitCast(di, hn::ShiftRight<28>(hash)));
+#endif
+}
+
+// bits & ~words: those of the bits that the words lack.
+template <class D32, class V32 = hn::Vec<D32>>
+HWY_INLINE V32 MissingBits(D32 /*d*/, V32 words, V32 bits) {
+#if TEPAL_HAVE_MASK_REGISTERS  // this one takes the words from memory, and-not does not
+  return V32{_mm256_ternarylogic_epi32(bits.raw, bits.raw, words.raw, 0x44)};
+#else
+  return hn::AndNot(words, bits);
 #endif
 }
 
@@ -374,6 +394,18 @@ HWY_INLINE uint64_t TopBits(D64 /*d*/, V64 v) {
   return MaskToBits(di, hn::Lt(hn::BitCast(di, v), hn::Zero(di)));
 #endif
 }
+
+#if TEPAL_HAVE_BLOCK_PACKS
+
+// Bit i: are byte i, and its counterpart in the upper half of vectors of 256 bits, zero?
+template <class D8, class V8 = hn::Vec<D8>>
+HWY_INLINE unsigned ZeroBytes16(D8 d8, V8 v) {
+  auto zero = static_cast<unsigned>(MaskToBits(d8, hn::Eq(v, hn::Zero(d8))));
+  if constexpr (hn::MaxLanes(D8()) == 32) zero &= zero >> 16;
+  return zero;
+}
+
+#endif  // TEPAL_HAVE_BLOCK_PACKS
 
 // Which lanes of `words` have all bits of their lane of `mask`, one bit a lane.
 template <class D64, class V64 = hn::Vec<D64>>

@@ -168,7 +168,7 @@ class PositionQueue {
   }
 
  private:
-  static constexpr size_t kPrefetchKeys = 64;
+  static constexpr size_t kPrefetchKeys = kFarPrefetchKeys;
 
   HWY_INLINE void Request(size_t i) const {
     const Lanes64 d;

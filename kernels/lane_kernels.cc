@@ -15,18 +15,20 @@ namespace HWY_NAMESPACE {
 void InsertScattered(const FilterShape& shape, const uint64_t* hashes, size_t num_keys,
                      uint8_t* filter) {
   const SlotTable& table = *shape.table;
+  const bool prefetch = shape.prefetch_keys != 0;
   const auto insert = table.use_masks
-                          ? (shape.prefetch ? InsertLanes<true, true> : InsertLanes<true, false>)
-                          : (shape.prefetch ? InsertLanes<false, true> : InsertLanes<false, false>);
+                          ? (prefetch ? InsertLanes<true, true> : InsertLanes<true, false>)
+                          : (prefetch ? InsertLanes<false, true> : InsertLanes<false, false>);
   insert(table, hashes, num_keys, filter);
 }
 
 size_t ProbeScattered(const FilterShape& shape, const uint8_t* filter, const uint64_t* hashes,
                       size_t num_keys, uint8_t* bitmap) {
   const SlotTable& table = *shape.table;
+  const bool prefetch = shape.prefetch_keys != 0;
   const auto probe = table.use_masks
-                         ? (shape.prefetch ? ProbeLanes<true, true> : ProbeLanes<true, false>)
-                         : (shape.prefetch ? ProbeLanes<false, true> : ProbeLanes<false, false>);
+                         ? (prefetch ? ProbeLanes<true, true> : ProbeLanes<true, false>)
+                         : (prefetch ? ProbeLanes<false, true> : ProbeLanes<false, false>);
   return probe(table, filter, hashes, num_keys, bitmap);
 }
 
