@@ -83,7 +83,7 @@ inline const uint8_t* TouchAddress(const uint8_t* bits, uint64_t num_blocks, uin
 // One load per 32 bytes; four sums, so that the loads do not wait for each other.
 template <uint32_t kBytes, uint32_t kTouches, bool kPrefetch>
 uint64_t Touch(const uint8_t* bits, uint64_t num_blocks, const uint64_t* hashes, size_t num_keys) {
-  constexpr size_t kAhead = 64;
+  constexpr size_t kAhead = 128 / kTouches;
   uint64_t sums[4] = {};
   for (size_t i = 0; i + 4 <= num_keys; i += 4) {
     for (size_t j = 0; j < 4; ++j) {
