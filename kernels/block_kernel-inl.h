@@ -189,6 +189,24 @@ class RegisterPolicy {
     }
   }
 
+  // The same for a unit of keys, whose words start at block(0), block(1) ... 0.9 ns a key instead
+  // of 2.9 (AVX2, Zen 4, 16 KiB).
+  template <class BlockOf>
+  HWY_INLINE void InsertKeys(const uint64_t* hashes, const BlockOf& block) const {
+    const hn::CappedTag<uint64_t, kByteKeys> d;
+    uint64_t masks[kUnit];
+    for (size_t i = 0; i < kUnit; i += hn::Lanes(d)) {
+      hn::StoreU(LittleEndian64(d, Mask(d, hn::LoadU(d, hashes + i))), d, masks + i);
+    }
+    for (size_t i = 0; i < kUnit; ++i) {
+      uint8_t* bytes = block(i);
+      uint64_t word;
+      memcpy(&word, bytes, sizeof(word));
+      word |= masks[i];
+      memcpy(bytes, &word, sizeof(word));
+    }
+  }
+
   // Bit i: is key i in its word, which starts at block(i)?
   template <size_t kKeys, class BlockOf>
   HWY_INLINE unsigned TestKeys(const uint64_t* hashes, const BlockOf& block) const {
@@ -320,6 +338,16 @@ HWY_INLINE unsigned TestUnit(const RegisterPolicy<kProbes>& policy, const uint64
   return policy.template TestKeys<kKeys>(hashes, block);
 }
 
+template <class Policy, class BlockOf>
+HWY_INLINE void InsertUnit(const Policy& policy, const uint64_t* hashes, const BlockOf& block) {
+  for (size_t i = 0; i < kUnit; ++i) policy.Insert(hashes + i, block(i));
+}
+template <size_t kProbes, class BlockOf>
+HWY_INLINE void InsertUnit(const RegisterPolicy<kProbes>& policy, const uint64_t* hashes,
+                           const BlockOf& block) {
+  policy.InsertKeys(hashes, block);
+}
+
 // Takes the results of kKeys keys at a time, one bit a key and in order, and makes the bitmap of
 // them. The last byte may have more keys than there are.
 class BitmapWriter {
@@ -410,10 +438,8 @@ void InsertColumn(const FilterShape& shape, const uint64_t* hashes, size_t num_k
   constexpr uint32_t kBlockBytes = Policy::kBlockBytes;
   const Policy policy(shape);
   ForEachUnit<kBlockBytes>(shape, filter, hashes, num_keys,
-                           [&](size_t i, const auto& block) TEPAL_LAMBDA {
-                             for (size_t j = 0; j < kUnit; ++j)
-                               policy.Insert(hashes + i + j, block(j));
-                           });
+                           [&](size_t i, const auto& block)
+                               TEPAL_LAMBDA { InsertUnit(policy, hashes + i, block); });
   const MultiplyHigh<kBlockBytes> offset_of(shape.num_blocks);
   for (size_t i = num_keys / kUnit * kUnit; i < num_keys; ++i) {
     policy.Insert(hashes + i, filter + offset_of(hashes + i));
