@@ -20,7 +20,7 @@ bool HaveAvx2();
 // One 32-byte load per key at the address of its block, nothing else. The return value keeps the
 // loads alive.
 uint64_t Avx2Limit(const Split256View& view, const uint64_t* hashes, size_t num_keys);
-// The same, with a prefetch into L2 112 keys ahead.
+// The same, with a prefetch into L2 some keys ahead.
 uint64_t Avx2LimitPrefetch(const Split256View& view, const uint64_t* hashes, size_t num_keys);
 // The same for inserts: load, change and store one block per key.
 void Avx2WriteLimitPrefetch(const Split256View& view, const uint64_t* hashes, size_t num_keys);

@@ -83,6 +83,8 @@ inline const uint8_t* TouchAddress(const uint8_t* bits, uint64_t num_blocks, uin
 // One load per 32 bytes; four sums, so that the loads do not wait for each other.
 template <uint32_t kBytes, uint32_t kTouches, bool kPrefetch>
 uint64_t Touch(const uint8_t* bits, uint64_t num_blocks, const uint64_t* hashes, size_t num_keys) {
+  // 128 lines under way. With 8 touches a key: 24 ns, with 512 lines 27, with 1024 34 (64 MiB, Zen
+  // 4).
   constexpr size_t kAhead = 128 / kTouches;
   uint64_t sums[4] = {};
   for (size_t i = 0; i + 4 <= num_keys; i += 4) {

@@ -12,8 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
-#include <utility>
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
