@@ -1,5 +1,7 @@
 #include "bench/baselines.h"
 
+#include <algorithm>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -16,8 +18,8 @@
 namespace tepal::bench {
 namespace {
 
-// The best of 32, 64, 96, 112 and 128 on Zen 4 (64 MiB: 3.5 ns with 112, 4.2 with 128).
-constexpr size_t kPrefetchDistance = 112;
+// The best of 64, 112 and 128 on Zen 4.
+constexpr size_t kPrefetchDistance = 128;
 
 inline uint8_t* Block(const Split256View& view, uint64_t hash) {
   // The same as (... >> 32) * 32, without the second shift: 0.64 -> 0.42 ns for the limit kernel
@@ -85,20 +87,31 @@ TEPAL_AVX2_FUNCTION uint64_t Avx2Limit(const Split256View& view, const uint64_t*
 
 namespace {
 
-// Calls touch(block) for each key, with the blocks of the next keys on their way into L2.
+// Instructions that do nothing: in memory, requests that do not come in bursts are served better
+// (kernels/hwy_compat-inl.h). 64 and 512 MiB: none 3.5 and 5.1 ns, 24 2.8 and 4.5, 36 2.7 and 4.0,
+// 48 3.1 and 4.1 (Zen 4).
+TEPAL_AVX2_FUNCTION inline __attribute__((always_inline)) void Pace() {
+  unsigned zero;
+  asm volatile(".rept 36\n\txor %0, %0\n\t.endr" : "=r"(zero) : : "cc");
+}
+
+// Calls touch(block) for each key, with the blocks of the next keys on their way into L2, and their
+// hashes into L1.
 template <class Touch>
 TEPAL_AVX2_FUNCTION inline __attribute__((always_inline)) void ForEachPrefetched(
     const Split256View& view, const uint64_t* hashes, size_t num_keys, const Touch& touch) {
   const Split256View local = view;
   uint8_t* ring[kPrefetchDistance];
-  const auto request = [&](size_t i) {
+  const auto request = [&](size_t i) TEPAL_AVX2_FUNCTION {
     uint8_t* block = Block(local, hashes[i]);
     __builtin_prefetch(block, 0, 2);
     ring[i % kPrefetchDistance] = block;
+    Pace();
   };
   const size_t ahead = num_keys < kPrefetchDistance ? num_keys : kPrefetchDistance;
   for (size_t i = 0; i < ahead; ++i) request(i);
   for (size_t i = 0; i < num_keys - ahead; ++i) {
+    if (i % 8 == 0) __builtin_prefetch(hashes + std::min(i + 2 * kPrefetchDistance, num_keys - 1));
     touch(ring[i % kPrefetchDistance]);
     request(i + kPrefetchDistance);
   }

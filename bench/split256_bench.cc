@@ -54,6 +54,8 @@ void AddProbeCases(Split256Fixture& f, std::vector<Case>* cases) {
   add("tepal hashes to bitmap, 64 a batch", 64,
       [&f] { f.filter.ProbeHashes(f.Next(64), f.bitmap.data()); });
   if (HaveAvx2()) {
+    add("limit, prefetch, 64 a batch", 64,
+        [&f] { benchmark::DoNotOptimize(Avx2LimitPrefetch(f.view, f.Next(64).data(), 64)); });
     add("AVX2 one key at a time, 64 a batch", 64,
         [&f] { Avx2OneKeyProbe(f.view, f.Next(64).data(), 64, f.bitmap.data()); });
   }

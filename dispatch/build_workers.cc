@@ -138,7 +138,7 @@ class AtomicBlockedWorker : public BuildWorker {
         block_words_(RulesOf(shared.filter.geometry().layout).granule_bits / 64),
         group_shape_(shared.shape) {
     group_shape_.num_blocks = kGroupKeys;
-    group_shape_.prefetch_keys = 0;
+    group_shape_.prefetch = Prefetch::kNone;
   }
 
   void Add(const KernelSet& kernels, const uint64_t* hashes, size_t num_keys) override {

@@ -154,16 +154,18 @@ uint64_t FirstSlotBytes(const Geometry& geometry) {
   return geometry.num_bytes() / (parts ? geometry.num_probes : 1);
 }
 
-uint32_t PrefetchKeys(const Geometry& geometry) {
-  if (geometry.num_bytes() <= PrefetchFromBytes(geometry.layout)) return 0;
-  return geometry.num_bytes() <= FarPrefetchFromBytes() ? kNearPrefetchKeys : kFarPrefetchKeys;
+Prefetch PrefetchFor(const Geometry& geometry) {
+  const uint64_t bytes = geometry.num_bytes();
+  if (bytes <= PrefetchFromBytes(geometry.layout)) return Prefetch::kNone;
+  if (bytes <= FarPrefetchFromBytes()) return Prefetch::kNear;
+  return bytes <= PacedPrefetchFromBytes() ? Prefetch::kFar : Prefetch::kPaced;
 }
 
 }  // namespace
 
 Result<OwnedShape> MakeShape(const Geometry& geometry) {
   OwnedShape owned;
-  owned.shape.prefetch_keys = PrefetchKeys(geometry);
+  owned.shape.prefetch = PrefetchFor(geometry);
   owned.shape.num_probes = geometry.num_probes;
   if (!IsScattered(geometry.layout)) {
     owned.shape.num_blocks = geometry.num_bits / RulesOf(geometry.layout).granule_bits;

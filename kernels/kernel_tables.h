@@ -41,22 +41,29 @@ struct SlotTable {
   SlotRange ranges[kMaxRanges];
 };
 
-// A filter as the kernels see it; made from a Geometry once, when the filter is created.
-struct FilterShape {
-  uint64_t num_blocks = 0;           // blocked layouts
-  uint32_t num_probes = 0;           // blocked layouts
-  const SlotTable* table = nullptr;  // scattered layouts
-  // How many keys ahead of its use memory is asked for: one of the two below, or 0 for not at all.
-  // In L2 it costs 0.2 to 0.4 ns a key; MakeShape knows when it pays.
-  uint32_t prefetch_keys = 0;
+// How memory is asked for ahead of its use; MakeShape knows what pays. In L2 nothing does: asking
+// costs 0.2 to 0.4 ns a key.
+enum class Prefetch : uint8_t {
+  kNone,
+  kNear,   // kNearPrefetchKeys ahead
+  kFar,    // kFarPrefetchKeys ahead
+  kPaced,  // as far, but never many requests at once: see PaceRequests()
 };
 
 // In L3, and beyond. A core can have many more lines under way from memory than 32: at 16 and 64
 // MiB split256 took 5.2 and 7.1 ns a key 32 keys ahead, 3.7 and 5.2 with 64, 2.7 and 4.4 with 128,
 // no less with 256. At 2 and 4 MiB 128 was up to 1.05 times as slow as 32. (A prototype, AVX2,
 // Zen 4. On Emerald Rapids all of them took the same time.)
-inline constexpr uint32_t kNearPrefetchKeys = 32;
-inline constexpr uint32_t kFarPrefetchKeys = 128;
+inline constexpr size_t kNearPrefetchKeys = 32;
+inline constexpr size_t kFarPrefetchKeys = 128;
+
+// A filter as the kernels see it; made from a Geometry once, when the filter is created.
+struct FilterShape {
+  uint64_t num_blocks = 0;           // blocked layouts
+  uint32_t num_probes = 0;           // blocked layouts
+  const SlotTable* table = nullptr;  // scattered layouts
+  Prefetch prefetch = Prefetch::kNone;
+};
 
 // `hashes[i]` becomes the hash of key i; it may be the array of the keys itself if keys are 8 bytes
 // long.

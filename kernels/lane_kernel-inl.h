@@ -35,8 +35,8 @@ constexpr size_t kMaxLanes64 = hn::MaxLanes(Lanes64());
 // L1. In memory, more, because each stage waits for its first lines, and the last stages have few
 // keys: with 1024, absent keys took 0.8 to 0.93 times the time (64 MiB, standard, variable and
 // partitioned, AVX3_DL, Emerald Rapids); 2048 would gain 3% more, and take twice the stack.
-template <bool kPrefetch>
-constexpr size_t kLaneChunk = kPrefetch ? 1024 : 512;
+template <Prefetch kPrefetch>
+constexpr size_t kLaneChunk = kPrefetch == Prefetch::kNone ? 512 : 1024;
 
 // The keys that are still in the running; entries from `count` on are padding for whole vectors.
 template <size_t kChunk>
@@ -52,7 +52,7 @@ struct LaneState {
 };
 
 constexpr uint64_t kRowMask = (uint64_t{1} << Scattered::kRowBits) - 1;
-static_assert(kLaneChunk<true> <= kRowMask + 1);
+static_assert(kLaneChunk<Prefetch::kPaced> <= kRowMask + 1);
 
 // The first step, h2 << kRowBits of LAYOUTS.md, from g(0) with or without a row number.
 HWY_INLINE V64 SecondHash(Lanes64 d, V64 g) {
@@ -147,33 +147,33 @@ HWY_INLINE uint64_t TestPositions(Lanes64 d, const uint8_t* filter, V64 position
   return TopBits(d, hn::Shl(words, hn::AndNot(positions, hn::Set(d, 63))));
 }
 
-// The positions of `count` keys, a vector at a time and in order, from position_of(i). kPrefetch,
-// for filters in memory: also asks for the cache lines of the keys kPrefetchKeys later. Asking for
-// all lines of a stage first takes 1.15 times as long where no key matches and 1.25 times where all
-// do (standard, 64 MiB, Zen 3), since memory idles while they are tested.
-template <bool kPrefetch, class PositionOf>
+// The positions of `count` keys, a vector at a time and in order, from position_of(i). For filters
+// in memory, also asks for the cache lines of the keys kFarPrefetchKeys later. Asking for all lines
+// of a stage first takes 1.15 times as long where no key matches and 1.25 times where all do
+// (standard, 64 MiB, Zen 3), since memory idles while they are tested.
+template <Prefetch kPrefetch, class PositionOf>
 class PositionQueue {
  public:
   HWY_INLINE PositionQueue(const PositionOf& position_of, const uint8_t* filter, size_t count,
                            uint64_t* positions)
       : position_of_(position_of), filter_(filter), count_(count), positions_(positions) {
-    if constexpr (!kPrefetch) return;
-    for (size_t i = 0; i < HWY_MIN(kPrefetchKeys, count); i += hn::Lanes(Lanes64())) Request(i);
+    if constexpr (kPrefetch == Prefetch::kNone) return;
+    for (size_t i = 0; i < HWY_MIN(kFarPrefetchKeys, count); i += hn::Lanes(Lanes64())) Request(i);
   }
 
   HWY_INLINE V64 Take(size_t i) const {
-    if constexpr (!kPrefetch) return position_of_(i);
-    if (i + kPrefetchKeys < count_) Request(i + kPrefetchKeys);
+    if constexpr (kPrefetch == Prefetch::kNone) return position_of_(i);
+    if (i + kFarPrefetchKeys < count_) Request(i + kFarPrefetchKeys);
     return hn::Load(Lanes64(), positions_ + i);
   }
 
  private:
-  static constexpr size_t kPrefetchKeys = kFarPrefetchKeys;
-
   HWY_INLINE void Request(size_t i) const {
     const Lanes64 d;
     hn::Store(position_of_(i), d, positions_ + i);
-    for (size_t j = i; j < i + hn::Lanes(d); ++j) PrefetchBlock(filter_ + positions_[j] / 8);
+    for (size_t j = i; j < i + hn::Lanes(d); ++j) {
+      RequestLine<kPrefetch>(filter_ + positions_[j] / 8);
+    }
   }
 
   const PositionOf& position_of_;
@@ -254,7 +254,7 @@ HWY_INLINE void KeepSurvivors(size_t count, const Keep& keep, LaneState<kChunk>&
 
 // Tests the first slot and keeps the survivors, ready for the second one. Only survivors need their
 // second hash, so this stage works without it, unless the slot depends on u.
-template <bool kUseMasks, bool kPrefetch, size_t kChunk>
+template <bool kUseMasks, Prefetch kPrefetch, size_t kChunk>
 HWY_INLINE void RunFirstStage(const SlotTable& table, const uint8_t* filter, const uint64_t* hashes,
                               size_t count, LaneState<kChunk>& state) {
   const Lanes64 d;
@@ -287,7 +287,7 @@ HWY_INLINE void RunFirstStage(const SlotTable& table, const uint8_t* filter, con
 
 // Tests a further slot for the keys that are left, and keeps the survivors, ready for the next one.
 // kAllActive: every key makes the probe.
-template <bool kUseMasks, bool kPrefetch, bool kAllActive, size_t kChunk>
+template <bool kUseMasks, Prefetch kPrefetch, bool kAllActive, size_t kChunk>
 HWY_INLINE void RunStage(const SlotTable& table, size_t index, const uint8_t* filter,
                          LaneState<kChunk>& state) {
   const Lanes64 d;
@@ -321,14 +321,14 @@ HWY_INLINE void WriteSurvivors(const LaneState<kChunk>& state, size_t chunk_keys
   for (size_t i = 0; i < chunk_keys; i += 8) bitmap[i / 8] = JoinFlags(survived + i);
 }
 
-template <bool kUseMasks, bool kPrefetch>
+template <bool kUseMasks, Prefetch kPrefetch>
 HWY_INLINE size_t ProbeChunk(const SlotTable& table, const uint8_t* filter, const uint64_t* hashes,
                              size_t count, uint8_t* bitmap) {
   LaneState<kLaneChunk<kPrefetch>> state;
-  if (kPrefetch && table.prefetch_first) {
+  if (kPrefetch != Prefetch::kNone && table.prefetch_first) {
     RunFirstStage<kUseMasks, kPrefetch>(table, filter, hashes, count, state);
   } else {
-    RunFirstStage<kUseMasks, false>(table, filter, hashes, count, state);
+    RunFirstStage<kUseMasks, Prefetch::kNone>(table, filter, hashes, count, state);
   }
   for (size_t i = 1; i < table.num_slots && state.count != 0; ++i) {
     if (table.slots[i].active_below == kAlwaysActive) {
@@ -342,7 +342,7 @@ HWY_INLINE size_t ProbeChunk(const SlotTable& table, const uint8_t* filter, cons
 }
 
 // Writes the positions of one slot for all keys that make the probe; returns how many.
-template <bool kUseMasks, bool kPrefetch, size_t kChunk>
+template <bool kUseMasks, Prefetch kPrefetch, size_t kChunk>
 HWY_INLINE size_t InsertPositions(const SlotTable& table, size_t index, const uint8_t* filter,
                                   LaneState<kChunk>& state) {
   const Lanes64 d;
@@ -372,11 +372,13 @@ HWY_INLINE size_t InsertPositions(const SlotTable& table, size_t index, const ui
       count += compressor.count();
     });
   }
-  for (size_t i = 0; kPrefetch && i < count; ++i) PrefetchBlock(filter + state.position[i] / 8);
+  if constexpr (kPrefetch != Prefetch::kNone) {
+    for (size_t i = 0; i < count; ++i) RequestLine<kPrefetch>(filter + state.position[i] / 8);
+  }
   return count;
 }
 
-template <bool kUseMasks, bool kPrefetch>
+template <bool kUseMasks, Prefetch kPrefetch>
 HWY_INLINE void InsertChunk(const SlotTable& table, const uint64_t* hashes, size_t num_keys,
                             uint8_t* filter) {
   LaneState<kLaneChunk<kPrefetch>> state;
@@ -401,7 +403,7 @@ HWY_INLINE void ForEachLaneChunk(size_t num_keys, const Run& run) {
   }
 }
 
-template <bool kUseMasks, bool kPrefetch>
+template <bool kUseMasks, Prefetch kPrefetch>
 size_t ProbeLanes(const SlotTable& table, const uint8_t* filter, const uint64_t* hashes,
                   size_t num_keys, uint8_t* bitmap) {
   size_t matches = 0;
@@ -412,7 +414,7 @@ size_t ProbeLanes(const SlotTable& table, const uint8_t* filter, const uint64_t*
   return matches;
 }
 
-template <bool kUseMasks, bool kPrefetch>
+template <bool kUseMasks, Prefetch kPrefetch>
 void InsertLanes(const SlotTable& table, const uint64_t* hashes, size_t num_keys, uint8_t* filter) {
   ForEachLaneChunk<kLaneChunk<kPrefetch>>(num_keys, [&](size_t begin, size_t count) TEPAL_LAMBDA {
     InsertChunk<kUseMasks, kPrefetch>(table, hashes + begin, count, filter);

@@ -12,24 +12,34 @@ HWY_BEFORE_NAMESPACE();
 namespace tepal {
 namespace HWY_NAMESPACE {
 
+template <Prefetch kPrefetch>
+void InsertWith(const SlotTable& table, const uint64_t* hashes, size_t num_keys, uint8_t* filter) {
+  const auto insert =
+      table.use_masks ? InsertLanes<true, kPrefetch> : InsertLanes<false, kPrefetch>;
+  insert(table, hashes, num_keys, filter);
+}
+
 void InsertScattered(const FilterShape& shape, const uint64_t* hashes, size_t num_keys,
                      uint8_t* filter) {
-  const SlotTable& table = *shape.table;
-  const bool prefetch = shape.prefetch_keys != 0;
-  const auto insert = table.use_masks
-                          ? (prefetch ? InsertLanes<true, true> : InsertLanes<true, false>)
-                          : (prefetch ? InsertLanes<false, true> : InsertLanes<false, false>);
-  insert(table, hashes, num_keys, filter);
+  const auto insert = shape.prefetch == Prefetch::kNone    ? InsertWith<Prefetch::kNone>
+                      : shape.prefetch == Prefetch::kPaced ? InsertWith<Prefetch::kPaced>
+                                                           : InsertWith<Prefetch::kFar>;
+  insert(*shape.table, hashes, num_keys, filter);
+}
+
+template <Prefetch kPrefetch>
+size_t ProbeWith(const SlotTable& table, const uint8_t* filter, const uint64_t* hashes,
+                 size_t num_keys, uint8_t* bitmap) {
+  const auto probe = table.use_masks ? ProbeLanes<true, kPrefetch> : ProbeLanes<false, kPrefetch>;
+  return probe(table, filter, hashes, num_keys, bitmap);
 }
 
 size_t ProbeScattered(const FilterShape& shape, const uint8_t* filter, const uint64_t* hashes,
                       size_t num_keys, uint8_t* bitmap) {
-  const SlotTable& table = *shape.table;
-  const bool prefetch = shape.prefetch_keys != 0;
-  const auto probe = table.use_masks
-                         ? (prefetch ? ProbeLanes<true, true> : ProbeLanes<true, false>)
-                         : (prefetch ? ProbeLanes<false, true> : ProbeLanes<false, false>);
-  return probe(table, filter, hashes, num_keys, bitmap);
+  const auto probe = shape.prefetch == Prefetch::kNone    ? ProbeWith<Prefetch::kNone>
+                     : shape.prefetch == Prefetch::kPaced ? ProbeWith<Prefetch::kPaced>
+                                                          : ProbeWith<Prefetch::kFar>;
+  return probe(*shape.table, filter, hashes, num_keys, bitmap);
 }
 
 const LaneKernels* GetLaneKernels() {

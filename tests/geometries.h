@@ -70,6 +70,7 @@ inline void AddScatteredCases(Layout layout, double probes, std::vector<Geometry
   add("11_blocks", 1048064);
   add("prime", 512 * 1031);
   add("above_prefetch_size", PrefetchFromBytes(layout) * 8 + 512 * 77, /*sparse=*/true);
+  add("above_paced_prefetch_size", PacedPrefetchFromBytes() * 8 + 512 * 77, /*sparse=*/true);
   add("above_2e32_bits", (uint64_t{1} << 33) + 512 * 12345, /*sparse=*/true);
 }
 
@@ -85,6 +86,7 @@ inline void AddProbeCounts(Layout layout, uint32_t first, uint32_t last,
 inline std::vector<GeometryCase> OracleGeometries() {
   const uint64_t prefetched_bits = (PrefetchFromBytes(Layout::kSplit256) + 512) * 8;
   const uint64_t far_prefetched_bits = (FarPrefetchFromBytes() + 512) * 8;
+  const uint64_t paced_bits = (PacedPrefetchFromBytes() + 512) * 8;
   std::vector<GeometryCase> cases = {
       Split256Case("1_block", 1),
       Split256Case("2_blocks", 2),
@@ -94,6 +96,7 @@ inline std::vector<GeometryCase> OracleGeometries() {
       Split256Case("1031_blocks", 1031),  // prime
       Split256Case("above_prefetch_size", prefetched_bits / 256),
       Split256Case("above_far_prefetch_size", far_prefetched_bits / 256, /*sparse=*/true),
+      Split256Case("above_paced_prefetch_size", paced_bits / 256, /*sparse=*/true),
       Split256Case("above_2e32_bits", (uint64_t{1} << 24) + 12345, /*sparse=*/true),
       Split256Case("above_2e32_bytes", (uint64_t{1} << 27) + 12345, /*sparse=*/true),
   };
@@ -105,6 +108,8 @@ inline std::vector<GeometryCase> OracleGeometries() {
     cases.push_back(LayoutCase(layout, "above_prefetch_size", prefetched_bits, probes));
     cases.push_back(LayoutCase(layout, "above_far_prefetch_size", far_prefetched_bits, probes,
                                /*sparse=*/true));
+    cases.push_back(
+        LayoutCase(layout, "above_paced_prefetch_size", paced_bits, probes, /*sparse=*/true));
     cases.push_back(LayoutCase(layout, "above_2e32_bytes", (uint64_t{1} << 36) + 512 * 12345,
                                probes, /*sparse=*/true));
   }

@@ -1,7 +1,9 @@
 # The shared library and the installed package.
 
-# Everything public is exported: tests that need nothing else (but the reference), linked once more, from the same objects.
+# Everything public is exported: tests that need nothing else (but the reference, and the sizes of caches for some of
+# their geometries), linked once more, from the same objects.
 add_executable(shared_library_test
+  ${PROJECT_SOURCE_DIR}/dispatch/cpu_caches.cc
   $<TARGET_OBJECTS:container_test>
   $<TARGET_OBJECTS:filter_test>
   $<TARGET_OBJECTS:fpr_test>

@@ -12,11 +12,8 @@
 #include <random>
 #include <utility>
 
-#if defined(__unix__)
-#include <unistd.h>
-#endif
-
 #include "dispatch/capabilities.h"
+#include "dispatch/cpu_caches.h"
 #include "dispatch/filter_access.h"
 #include "tepal/targets.h"
 
@@ -217,14 +214,9 @@ std::string CpuName() {
 void DescribeMachine(MachineProfile* profile) {
   profile->cpu = CpuName();
   profile->target = ActiveTarget();
-#if defined(_SC_LEVEL1_DCACHE_SIZE)
-  const auto cache_bytes = [](int name) {
-    return static_cast<uint64_t>(std::max(0L, sysconf(name)));
-  };
-  profile->l1_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE);
-  profile->l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE);
-  profile->l3_bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE);
-#endif
+  profile->l1_bytes = L1CacheBytes();
+  profile->l2_bytes = L2CacheBytes();
+  profile->l3_bytes = L3CacheBytes();
 }
 
 // CPU time of the process: what others do on the machine does not count directly.

@@ -11,10 +11,7 @@
 #include <utility>
 #include <vector>
 
-#if defined(__unix__)
-#include <unistd.h>
-#endif
-
+#include "dispatch/cpu_caches.h"
 #include "kernels/reference.h"
 #include "tepal/filter.h"
 #include "tepal/targets.h"
@@ -116,25 +113,12 @@ struct Level {
   uint64_t filter_bytes;
 };
 
-#if defined(_SC_LEVEL1_DCACHE_SIZE)
-uint64_t CacheBytes(int name, uint64_t otherwise) {
-  const long bytes = sysconf(name);
-  return bytes > 0 ? static_cast<uint64_t>(bytes) : otherwise;
-}
-#endif
-
 // Filters that fit well into a cache, and not into the next smaller one. Virtual machines may
 // report an L3 that they have only a part of, hence 8 times L2.
 std::vector<Level> Levels() {
-  uint64_t l1_bytes = uint64_t{32} << 10;
-  uint64_t l2_bytes = uint64_t{512} << 10;
-  uint64_t l3_bytes = uint64_t{16} << 20;
-#if defined(_SC_LEVEL1_DCACHE_SIZE)
-  l1_bytes = CacheBytes(_SC_LEVEL1_DCACHE_SIZE, l1_bytes);
-  l2_bytes = CacheBytes(_SC_LEVEL2_CACHE_SIZE, l2_bytes);
-  l3_bytes = CacheBytes(_SC_LEVEL3_CACHE_SIZE, l3_bytes);
-#endif
-  return {{"L1", l1_bytes / 2},
+  const uint64_t l2_bytes = L2CacheBytes();
+  const uint64_t l3_bytes = L3CacheBytes();
+  return {{"L1", L1CacheBytes() / 2},
           {"L2", l2_bytes / 2},
           {"L3", std::min(8 * l2_bytes, l3_bytes / 2)},
           {"memory", std::clamp(4 * l3_bytes, uint64_t{64} << 20, uint64_t{256} << 20)}};
