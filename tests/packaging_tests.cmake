@@ -16,6 +16,7 @@ add_executable(shared_library_test
   $<TARGET_OBJECTS:status_test>
   $<TARGET_OBJECTS:tepal_reference>
   $<TARGET_OBJECTS:threads_test>)
+target_include_directories(shared_library_test PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(shared_library_test PRIVATE tepal_shared tepal_options tepal::xxhash GTest::gmock GTest::gtest_main)
 add_test(NAME shared_library_test COMMAND shared_library_test)
 
