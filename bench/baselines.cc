@@ -5,6 +5,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "bench/pace.h"
 #include "kernels/layout_traits.h"
 
 #if defined(__x86_64__)
@@ -87,14 +88,6 @@ TEPAL_AVX2_FUNCTION uint64_t Avx2Limit(const Split256View& view, const uint64_t*
 
 namespace {
 
-// Instructions that do nothing: in memory, requests that do not come in bursts are served better
-// (kernels/hwy_compat-inl.h). 64 and 512 MiB: none 3.5 and 5.1 ns, 24 2.8 and 4.5, 36 2.7 and 4.0,
-// 48 3.1 and 4.1 (Zen 4).
-TEPAL_AVX2_FUNCTION inline __attribute__((always_inline)) void Pace() {
-  unsigned zero;
-  asm volatile(".rept 36\n\txor %0, %0\n\t.endr" : "=r"(zero) : : "cc");
-}
-
 // Calls touch(block) for each key, with the blocks of the next keys on their way into L2, and their
 // hashes into L1.
 template <class Touch>
@@ -106,7 +99,7 @@ TEPAL_AVX2_FUNCTION inline __attribute__((always_inline)) void ForEachPrefetched
     uint8_t* block = Block(local, hashes[i]);
     __builtin_prefetch(block, 0, 2);
     ring[i % kPrefetchDistance] = block;
-    Pace();
+    Pace<36>();
   };
   const size_t ahead = num_keys < kPrefetchDistance ? num_keys : kPrefetchDistance;
   for (size_t i = 0; i < ahead; ++i) request(i);

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/kernel_tables.h"
+
 namespace tepal::bench {
 
 // The plain loop of a standard filter, one key at a time with early exit: positions by `%`, by
@@ -22,11 +24,11 @@ void ScalarInsert(Reduction reduction, const ScalarFilter& filter, const uint64_
 void ScalarProbe(Reduction reduction, const ScalarFilter& filter, const uint64_t* hashes,
                  size_t num_keys, uint8_t* bitmap);
 
-// Loads of kBytes (8, 32 or 64) at kTouches random places per key, with prefetch if asked for, and
-// nothing else. num_keys is a multiple of 4.
+// Loads of kBytes (8, 32 or 64) at kTouches random places per key, with prefetch (kFar or kPaced) if
+// asked for, and nothing else. num_keys is a multiple of 4.
 template <uint32_t kBytes, uint32_t kTouches>
-uint64_t TouchLimit(const uint8_t* bits, uint64_t num_bytes, bool prefetch, const uint64_t* hashes,
-                    size_t num_keys);
+uint64_t TouchLimit(const uint8_t* bits, uint64_t num_bytes, Prefetch prefetch,
+                    const uint64_t* hashes, size_t num_keys);
 
 // line512 with AVX2, one key at a time, eight probes in a vector and a test per key. k is at most
 // 8, num_keys a multiple of 8.

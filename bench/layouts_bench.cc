@@ -12,6 +12,7 @@
 #include "bench/fixture.h"
 #include "bench/layout_baselines.h"
 #include "bench/ratio_report.h"
+#include "dispatch/cpu_caches.h"
 #include "kernels/layout_traits.h"
 #include "tepal/tepal.h"
 
@@ -98,7 +99,9 @@ class Suite {
 
   void AddLimits(uint64_t num_bytes, unsigned hit_percent, Group& group) {
     Fixture& f = Make(GeometryOf(Layout::kSplit512, num_bytes * 8), hit_percent);
-    const bool prefetch = num_bytes > size_t{1} << 20;
+    const Prefetch prefetch = num_bytes <= size_t{1} << 20  ? Prefetch::kNone
+                              : num_bytes <= L3CacheBytes() ? Prefetch::kFar
+                                                            : Prefetch::kPaced;
     const auto add = [&](const char* row, auto limit) {
       group.Add(row, [=, &f] {
         benchmark::DoNotOptimize(
