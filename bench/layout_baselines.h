@@ -24,8 +24,8 @@ void ScalarInsert(Reduction reduction, const ScalarFilter& filter, const uint64_
 void ScalarProbe(Reduction reduction, const ScalarFilter& filter, const uint64_t* hashes,
                  size_t num_keys, uint8_t* bitmap);
 
-// Loads of kBytes (8, 32 or 64) at kTouches random places per key, with prefetch (kFar or kPaced) if
-// asked for, and nothing else. num_keys is a multiple of 4.
+// Loads of kBytes (8, 32 or 64) at kTouches random places per key, with prefetch (kFar or kPaced)
+// if asked for, and nothing else. num_keys is a multiple of 4.
 template <uint32_t kBytes, uint32_t kTouches>
 uint64_t TouchLimit(const uint8_t* bits, uint64_t num_bytes, Prefetch prefetch,
                     const uint64_t* hashes, size_t num_keys);
