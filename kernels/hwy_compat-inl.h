@@ -353,7 +353,7 @@ class Compressor {
 // the core looks some 300 instructions ahead, and has the requests of 20 keys at hand whenever it
 // gets on. Filled up like this, split256 takes 2.8 ns a key instead of 3.5 at 64 MiB, and 4.1
 // instead of 5.1 at 512 MiB. 16 or 40 instructions are not as good, eight multiplications are, and
-// what does not help: `pause` (4.4 and 6.3), and requests that wait for the tests before them (3.5
+// what does not help: `pause` (4.4 and 6.3), and requests that wait for the tests before them (3.6
 // and 5.1). In L3 it would be slower. (All AVX2, Zen 4.)
 HWY_INLINE void PaceRequests() {
 #if HWY_ARCH_X86_64 && (HWY_COMPILER_GCC || HWY_COMPILER_CLANG)
