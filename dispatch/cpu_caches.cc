@@ -15,7 +15,8 @@ constexpr size_t kKib = 1024;
 
 // What Linux knows about a cache of the first CPU: number 0 is the L1 for data, and from 2 on
 // numbers are levels. 0 if it does not say.
-size_t BytesFromLinux(int number) {
+size_t BytesFromLinux([[maybe_unused]] int number) {
+#if defined(__linux__)
   char path[64];
   std::snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/index%d/size", number);
   std::FILE* file = std::fopen(path, "r");
@@ -26,6 +27,9 @@ size_t BytesFromLinux(int number) {
   std::string_view size(text, length);
   if (size.ends_with('\n')) size.remove_suffix(1);
   return ParseCacheSize(size);
+#else
+  return 0;
+#endif
 }
 
 // The same from the C library, whose word on L3 is the second best: on AMD's CPUs glibc gives the
