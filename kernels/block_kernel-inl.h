@@ -403,7 +403,7 @@ HWY_INLINE void ForEachUnit(const OffsetOf& offset_of, Byte* filter, const uint6
   }
 }
 
-// Keys from one request for hashes to their use.
+// How many keys before its test the hash of a key is asked for.
 constexpr size_t kHashPrefetchKeys = 256;
 
 // Asks for a unit of hashes. CPUs do so by themselves for arrays that are read in order, but too
