@@ -68,17 +68,10 @@ HWY_INLINE V32 BitOfProduct(D32 d, V32 product) {
   return LittleEndian32(d, BitAt<kIsBelow32>(d, hn::ShiftRight<kBitShift>(product)));
 }
 
-// What all words or probes of a key lack, kCount of them; missing(i) is about those from i on.
-template <size_t kCount, class Missing>
-HWY_INLINE OneKey::V AllMissing(const Missing& missing) {
-  OneKey::V all = missing(0);
-  for (size_t i = OneKey::Lanes(); i < kCount; i += OneKey::Lanes()) all = hn::Or(all, missing(i));
-  return all;
-}
-
 class Split256Policy {
  public:
   static constexpr uint32_t kBlockBytes = Split256::kBlockBits / 8;
+  static constexpr size_t kKeyBits = Split256::kWordsPerBlock;
 
   explicit Split256Policy(const FilterShape&) {}
 
@@ -91,20 +84,11 @@ class Split256Policy {
     }
   }
 
-  // Does the block lack bits of the key? Lanes that are not zero lack a bit of it.
-  HWY_INLINE OneKey::V Missing(const OneKey& key) const {
-    return AllMissing<Split256::kWordsPerBlock>([&](size_t i) TEPAL_LAMBDA {
-      return MissingBits(OneKey::D(), key.Words(i), Bits(key, i));
-    });
-  }
-
-  // Or the other way round, where a vector holds a block: lanes that are zero lack a bit. AVX2's
-  // "and" takes the block from memory, as its and-not cannot: 0.54 ns a key instead of 0.56 with
-  // g++ and 0.57 with clang (Zen 4, 16 KiB). It takes a comparison more per four keys, which cost a
-  // prototype 5% on Emerald Rapids; but servers with AVX2 and no AVX-512 are mostly AMD's.
-  static constexpr bool kLooksForPresent = HWY_TARGET == HWY_AVX2;
-  HWY_INLINE OneKey::V Present(const OneKey& key) const {
-    return hn::And(key.Words(0), Bits(key, 0));
+  // Calls test(words, bits) with a vector of the kKeyBits bits of a key, from the given one on, and
+  // the words of its block that they belong into.
+  template <class Test>
+  HWY_INLINE auto TestBits(const OneKey& key, size_t first, const Test& test) const {
+    return test(key.Words(first), Bits(key, first));
   }
 
  private:
@@ -118,10 +102,9 @@ class Split256Policy {
 class Split512Policy {
  public:
   static constexpr uint32_t kBlockBytes = Split512::kBlockBits / 8;
+  static constexpr size_t kKeyBits = Split512::kWordsPerBlock;
 
   explicit Split512Policy(const FilterShape&) {}
-
-  static constexpr bool kLooksForPresent = false;
 
   HWY_INLINE void Insert(const uint64_t* hash, uint8_t* block) const {
     const OneKey::D d;
@@ -139,14 +122,13 @@ class Split512Policy {
     }
   }
 
-  HWY_INLINE OneKey::V Missing(const OneKey& key) const {
+  template <class Test>
+  HWY_INLINE auto TestBits(const OneKey& key, size_t first, const Test& test) const {
     const OneKey::D d;
-    return AllMissing<Split512::kWordsPerBlock>([&](size_t i) TEPAL_LAMBDA {
-      const auto product = key.Product(kSalts + i);
-      const auto half =
-          IfTopBitThenElse(d, product, key.Words(i + Split512::kWordsPerBlock), key.Words(i));
-      return MissingBits(d, half, BitOfProduct<Split512::kBitShift>(d, product));
-    });
+    const auto product = key.Product(kSalts + first);
+    const auto second_half = key.Words(first + Split512::kWordsPerBlock);
+    return test(IfTopBitThenElse(d, product, second_half, key.Words(first)),
+                BitOfProduct<Split512::kBitShift>(d, product));
   }
 };
 
@@ -155,6 +137,7 @@ template <size_t kProbeLimit>
 class Line512Policy {
  public:
   static constexpr uint32_t kBlockBytes = Line512::kBlockBits / 8;
+  static constexpr size_t kKeyBits = kProbeLimit;
 
   explicit Line512Policy(const FilterShape& shape) : num_probes_(shape.num_probes) {
     for (size_t i = 0; i < kProbeLimit; ++i) factors_[i] = kSalts[i < num_probes_ ? i : 0];
@@ -167,17 +150,12 @@ class Line512Policy {
     }
   }
 
-  static constexpr bool kLooksForPresent = false;
-
   // One probe per lane; lanes that are left over repeat the first one.
-  HWY_INLINE OneKey::V Missing(const OneKey& key) const {
-    const OneKey::D d;
-    return AllMissing<kProbeLimit>([&](size_t i) TEPAL_LAMBDA {
-      const auto product = key.Product(factors_ + i);
-      // Bits 31..28 of the product choose the word, bits 27..23 the bit.
-      const auto bit = BitOfProduct<Line512::kBitShift>(d, product);
-      return MissingBits(d, key.Word16(product), bit);
-    });
+  template <class Test>
+  HWY_INLINE auto TestBits(const OneKey& key, size_t first, const Test& test) const {
+    const auto product = key.Product(factors_ + first);
+    // Bits 31..28 of the product choose the word, bits 27..23 the bit.
+    return test(key.Word16(product), BitOfProduct<Line512::kBitShift>(OneKey::D(), product));
   }
 
  private:
@@ -290,23 +268,45 @@ class TopBitsOffset {
   int shift_;
 };
 
+// The bits of the key that its block lacks: all lanes are zero if there are none.
+template <class Policy>
+HWY_INLINE OneKey::V Missing(const Policy& policy, const OneKey& key) {
+  const auto missing = [](OneKey::V words, OneKey::V bits)
+                           TEPAL_LAMBDA { return MissingBits(OneKey::D(), words, bits); };
+  OneKey::V all = policy.TestBits(key, 0, missing);
+  for (size_t i = OneKey::Lanes(); i < Policy::kKeyBits; i += OneKey::Lanes()) {
+    all = hn::Or(all, policy.TestBits(key, i, missing));
+  }
+  return all;
+}
+
 #if TEPAL_HAVE_BLOCK_PACKS
 
 // Bit i: is key i in its block, which starts at block(i)? A tree of packs narrows the outcomes of
 // 16 keys to one byte per key and 128-bit block of the vector, and packs have a unit to themselves
 // where Intel's multiplications and shifts share two. 0.77 ns a key; eight keys 0.81 to 0.83; one
 // test and set per key 1.21 (AVX2, Emerald Rapids, 16 KiB; prototypes that do not count matches).
-// On Zen 4 (AVX2) 0.55, with eight keys 0.59, with 32 0.58. Looking for bits that are there makes
-// split512 and line512 slower by 0.03.
+// On Zen 4 (AVX2) 0.55, with eight keys 0.59, with 32 0.58.
 template <size_t kKeys, class Policy, class BlockOf>
-HWY_INLINE unsigned TestBlocks(const Policy& policy, const uint64_t* hashes, const BlockOf& block) {
+HWY_INLINE unsigned TestByPacks(const Policy& policy, const uint64_t* hashes,
+                                const BlockOf& block) {
   static_assert(kKeys == kByteKeys || kKeys == 2 * kByteKeys);
   const hn::RebindToSigned<OneKey::D> d32;
   const hn::Repartition<uint8_t, OneKey::D> d8;
+  // Which bits are there, if a vector holds all of a key: lanes that are zero lack theirs. AVX2's
+  // "and" takes the block from memory, as its and-not cannot: 0.54 ns a key instead of 0.56 with
+  // g++ and 0.57 with clang (split256, Zen 4, 16 KiB). It takes a comparison more per four keys,
+  // which cost a prototype 5% on Emerald Rapids; but servers with AVX2 and no AVX-512 are mostly
+  // AMD's.
+  constexpr bool kPresent = HWY_TARGET == HWY_AVX2 && Policy::kKeyBits <= hn::MaxLanes(OneKey::D());
   const auto of1 = [&](size_t i) TEPAL_LAMBDA {
     const OneKey key(hashes + i, block(i));
-    if constexpr (Policy::kLooksForPresent) return hn::BitCast(d32, policy.Present(key));
-    return hn::BitCast(d32, policy.Missing(key));
+    if constexpr (kPresent) {
+      return hn::BitCast(d32, policy.TestBits(key, 0,
+                                              [](OneKey::V words, OneKey::V bits)
+                                                  TEPAL_LAMBDA { return hn::And(words, bits); }));
+    }
+    return hn::BitCast(d32, Missing(policy, key));
   };
   const auto of2 = [&](size_t i) TEPAL_LAMBDA {
     const auto first = of1(i);
@@ -315,7 +315,7 @@ HWY_INLINE unsigned TestBlocks(const Policy& policy, const uint64_t* hashes, con
   const auto of4 = [&](size_t i) TEPAL_LAMBDA {  // a 32-bit lane per key, zero if it lacks nothing
     const auto first = of2(i);
     auto bytes = PackTo8(first, of2(i + 2));
-    if constexpr (Policy::kLooksForPresent) {
+    if constexpr (kPresent) {
       bytes = hn::VecFromMask(hn::Eq(bytes, hn::Zero(hn::DFromV<decltype(bytes)>())));
     }
     return hn::BitCast(d32, bytes);
@@ -329,24 +329,40 @@ HWY_INLINE unsigned TestBlocks(const Policy& policy, const uint64_t* hashes, con
   return ZeroBytes16(d8, of_all) & ((1u << kKeys) - 1);
 }
 
-#else
+#endif
 
+// The same for one key after the other.
 template <size_t kKeys, class Policy, class BlockOf>
-HWY_INLINE unsigned TestBlocks(const Policy& policy, const uint64_t* hashes, const BlockOf& block) {
-  const OneKey::D d;
+HWY_INLINE unsigned TestOneByOne(const Policy& policy, const uint64_t* hashes,
+                                 const BlockOf& block) {
   unsigned present = 0;
-  for (size_t i = 0; i < kKeys; ++i) {
-    const auto missing = policy.Missing(OneKey(hashes + i, block(i)));
-    present |= unsigned{hn::AllTrue(d, hn::Eq(missing, hn::Zero(d)))} << i;
+  HWY_UNROLL(16)  // line512, AVX2: 0.86 ns a key, else 0.91
+  for (size_t n = 0; n < kKeys; ++n) {
+    const size_t i = kKeys - 1 - n;
+    const OneKey key(hashes + i, block(i));
+    if constexpr (Policy::kKeyBits <= hn::MaxLanes(OneKey::D())) {
+      present = policy.TestBits(key, 0, [=](OneKey::V words, OneKey::V bits) TEPAL_LAMBDA {
+        return AppendContains(present, words, bits);
+      });
+    } else {
+      present = AppendContains(present, hn::Zero(OneKey::D()), Missing(policy, key));
+    }
   }
   return present;
 }
 
-#endif
-
+// Where a test answers by the carry flag, blocks of more than one vector do better one by one. ns a
+// key at 16 KiB (Zen 4, g++), one by one and with packs: line512 0.86 and 0.97 (AVX2), 0.69 and
+// 0.74 (AVX3_DL); split512 0.71 and 0.74, 0.62 and 0.68; but split256 0.59 and 0.54 (AVX2).
+// llvm-mca has packs 2 to 7% ahead on Sapphire Rapids, but also on Zen 4, where they are not.
 template <size_t kKeys, class Policy, class BlockOf>
 HWY_INLINE unsigned TestUnit(const Policy& policy, const uint64_t* hashes, const BlockOf& block) {
-  return TestBlocks<kKeys>(policy, hashes, block);
+#if TEPAL_HAVE_BLOCK_PACKS
+  if constexpr (!TEPAL_HAVE_CARRY_TEST || Policy::kBlockBytes <= 32) {
+    return TestByPacks<kKeys>(policy, hashes, block);
+  }
+#endif
+  return TestOneByOne<kKeys>(policy, hashes, block);
 }
 template <size_t kKeys, size_t kProbes, class BlockOf>
 HWY_INLINE unsigned TestUnit(const RegisterPolicy<kProbes>& policy, const uint64_t* hashes,

@@ -44,6 +44,15 @@
 #define TEPAL_HAVE_MASK_REGISTERS 0
 #endif
 
+// A test of two vectors of 256 bits leaves its answer in the carry flag, where our assembly takes
+// it from.
+#undef TEPAL_HAVE_CARRY_TEST
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 && (HWY_COMPILER_GCC || HWY_COMPILER_CLANG)
+#define TEPAL_HAVE_CARRY_TEST 1
+#else
+#define TEPAL_HAVE_CARRY_TEST 0
+#endif
+
 // For lambdas in hot loops: compiled for the target, and inlined (clang otherwise calls some of
 // them: 9.3 ns instead of 6.9 for an insert at 64 MiB).
 #undef TEPAL_LAMBDA
@@ -195,6 +204,19 @@ HWY_INLINE V32 MissingBits(D32 /*d*/, V32 words, V32 bits) {
   return V32{_mm256_ternarylogic_epi32(bits.raw, bits.raw, words.raw, 0x44)};
 #else
   return hn::AndNot(words, bits);
+#endif
+}
+
+// 2 * answers + 1 if all of `bits` are in `words`, else 2 * answers.
+template <class V32>
+HWY_INLINE unsigned AppendContains(unsigned answers, V32 words, V32 bits) {
+#if TEPAL_HAVE_CARRY_TEST  // two instructions where compilers make four
+  asm("vptest %2, %1\n\tadc %0, %0" : "+r"(answers) : "x"(words.raw), "x"(bits.raw) : "cc");
+  return answers;
+#else
+  const hn::DFromV<V32> d;
+  const bool contains = hn::AllTrue(d, hn::Eq(MissingBits(d, words, bits), hn::Zero(d)));
+  return 2 * answers + unsigned{contains};
 #endif
 }
 
