@@ -61,9 +61,14 @@ struct Fixture {
 
   // The next batch; all probes in turn.
   std::span<const uint64_t> Next(size_t count) {
-    if (next + count > probes.size()) next = 0;
+    const std::span<const uint64_t> batch = Peek(count);
     next += count;
-    return {probes.data() + next - count, count};
+    return batch;
+  }
+  // What Next() will return.
+  std::span<const uint64_t> Peek(size_t count) {
+    if (next + count > probes.size()) next = 0;
+    return {probes.data() + next, count};
   }
 
   // The baselines write to the filter as the library does; the bytes are ours, the constness is the

@@ -53,6 +53,11 @@ void AddProbeCases(Split256Fixture& f, std::vector<Case>* cases) {
       [&f] { f.filter.Probe(f.Next(kBatchKeys), f.bitmap.data()); });
   add("tepal hashes to bitmap, 64 a batch", 64,
       [&f] { f.filter.ProbeHashes(f.Next(64), f.bitmap.data()); });
+  add("tepal, 64 a batch, the next one prefetched", 64, [&f] {
+    const std::span<const uint64_t> batch = f.Next(64);
+    f.filter.PrefetchHashes(f.Peek(64));
+    f.filter.ProbeHashes(batch, f.bitmap.data());
+  });
   if (HaveAvx2()) {
     add("limit, prefetch, 64 a batch", 64,
         [&f] { benchmark::DoNotOptimize(Avx2LimitPrefetch(f.view, f.Next(64).data(), 64)); });

@@ -283,6 +283,18 @@ tepal_status tepal_filter_probe(const tepal_filter* filter, const tepal_column* 
   });
 }
 
+tepal_status tepal_filter_prefetch(const tepal_filter* filter, const tepal_column* keys) {
+  Check check;
+  if (check.Filter(filter).Column(keys).ok()) {
+    check.Require(keys->kind == TEPAL_COLUMN_HASHES,
+                  "keys->kind is %d, but only hashes can be prefetched", keys->kind);
+  }
+  return Call(check, [&] {
+    filter->view.PrefetchHashes(Values<uint64_t>(*keys));
+    return Status::Ok();
+  });
+}
+
 tepal_status tepal_filter_select(const tepal_filter* filter, const tepal_column* keys,
                                  uint32_t* rows, size_t* num_matches) {
   Check check;

@@ -144,6 +144,15 @@ std::span<const uint8_t> ProbeCalls::bytes() const {
   return {bytes_, static_cast<size_t>(geometry().num_bytes())};
 }
 
+void ProbeCalls::PrefetchHashes(std::span<const uint64_t> hashes) const {
+  const FilterShape& shape = core_->owned_shape.shape;
+  // A batch of 64 from L3 takes 1.7 ns a key by itself, 2.3 asked for in advance; at 16 MiB 4.9 and
+  // 3.0 (split256, AVX2, Zen 4).
+  const bool far = shape.prefetch == Prefetch::kFar || shape.prefetch == Prefetch::kPaced;
+  const RequestFunction request = KernelsFor(ActiveKernels(), geometry().layout).request;
+  if (far && request != nullptr) request(shape, bytes_, hashes.data(), hashes.size());
+}
+
 bool ProbeCalls::MayContainHash(uint64_t hash) const {
   return CountHashes(std::span<const uint64_t>(&hash, 1)) == 1;
 }

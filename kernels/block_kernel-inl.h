@@ -468,10 +468,13 @@ HWY_INLINE void ForEachUnit(const FilterShape& shape, Byte* filter, const uint64
   switch (shape.prefetch) {
     case Prefetch::kNear:
       return ForEachUnitPrefetched<Prefetch::kNear>(offset_of, filter, hashes, num_keys, touch);
+    case Prefetch::kPaced:
+      if (num_keys > kUnpacedKeys) {
+        return ForEachUnitPrefetched<Prefetch::kPaced>(offset_of, filter, hashes, num_keys, touch);
+      }
+      [[fallthrough]];
     case Prefetch::kFar:
       return ForEachUnitPrefetched<Prefetch::kFar>(offset_of, filter, hashes, num_keys, touch);
-    case Prefetch::kPaced:
-      return ForEachUnitPrefetched<Prefetch::kPaced>(offset_of, filter, hashes, num_keys, touch);
     case Prefetch::kNone:
       break;
   }
@@ -518,6 +521,21 @@ size_t ProbeColumn(const FilterShape& shape, const uint8_t* filter, const uint64
     writer.Write<kByteKeys>(TestUnit<kByteKeys>(policy, keys, block));
   }
   return writer.Finish();
+}
+
+template <uint32_t kBlockBytes>
+void RequestBlocks(const FilterShape& shape, const uint8_t* filter, const uint64_t* hashes,
+                   size_t num_keys) {
+  const MultiplyHigh<kBlockBytes> offset_of(shape.num_blocks);
+  if (shape.prefetch == Prefetch::kPaced) {
+    for (size_t i = 0; i < num_keys; ++i) {
+      RequestLine<Prefetch::kPaced>(filter + offset_of(hashes + i));
+    }
+  } else {
+    for (size_t i = 0; i < num_keys; ++i) {
+      RequestLine<Prefetch::kFar>(filter + offset_of(hashes + i));
+    }
+  }
 }
 
 }  // namespace HWY_NAMESPACE

@@ -16,11 +16,13 @@ namespace HWY_NAMESPACE {
 
 template <class Policy>
 constexpr LayoutKernels KernelsOf() {
-  return {InsertColumn<Policy>, ProbeColumn<Policy>};
+  return {InsertColumn<Policy>, ProbeColumn<Policy>, RequestBlocks<Policy::kBlockBytes>};
 }
 
 // Layouts whose policy depends on k: calls run(policy) with the right one.
 struct RegisterPolicies {
+  static constexpr uint32_t kBlockBytes = Register64::kBlockBits / 8;
+
   template <class Run>
   static auto With(const FilterShape& shape, const Run& run) {
     switch (shape.num_probes) {
@@ -37,6 +39,8 @@ struct RegisterPolicies {
 };
 
 struct Line512Policies {
+  static constexpr uint32_t kBlockBytes = Line512::kBlockBits / 8;
+
   template <class Run>
   static auto With(const FilterShape& shape, const Run& run) {
     if (shape.num_probes <= 8) return run(Line512Policy<8>(shape));
@@ -60,13 +64,15 @@ size_t ProbeByProbes(const FilterShape& shape, const uint8_t* filter, const uint
   });
 }
 
+template <class Policies>
+constexpr LayoutKernels KernelsByProbes() {
+  return {InsertByProbes<Policies>, ProbeByProbes<Policies>, RequestBlocks<Policies::kBlockBytes>};
+}
+
 const BlockKernels* GetBlockKernels() {
   static constexpr BlockKernels kTable = {
-      HWY_TARGET,
-      KernelsOf<Split256Policy>(),
-      KernelsOf<Split512Policy>(),
-      {InsertByProbes<Line512Policies>, ProbeByProbes<Line512Policies>},
-      {InsertByProbes<RegisterPolicies>, ProbeByProbes<RegisterPolicies>}};
+      HWY_TARGET, KernelsOf<Split256Policy>(), KernelsOf<Split512Policy>(),
+      KernelsByProbes<Line512Policies>(), KernelsByProbes<RegisterPolicies>()};
   return &kTable;
 }
 

@@ -57,6 +57,11 @@ enum class Prefetch : uint8_t {
 inline constexpr size_t kNearPrefetchKeys = 32;
 inline constexpr size_t kFarPrefetchKeys = 128;
 
+// Batches of up to this many keys are not paced. A batch of 64 then takes 7.5 ns a key instead of
+// 7.2 (64 MiB), but 3.9 instead of 5.2 if its lines were asked for during the batch before
+// (split256, AVX2, Zen 4).
+inline constexpr size_t kUnpacedKeys = 64;
+
 // A filter as the kernels see it; made from a Geometry once, when the filter is created.
 struct FilterShape {
   uint64_t num_blocks = 0;           // blocked layouts
@@ -87,9 +92,14 @@ using InsertFunction = void (*)(const FilterShape& shape, const uint64_t* hashes
 using ProbeFunction = size_t (*)(const FilterShape& shape, const uint8_t* filter,
                                  const uint64_t* hashes, size_t num_keys, uint8_t* bitmap);
 
+// Asks for the memory that these keys will touch, and does not wait for it.
+using RequestFunction = void (*)(const FilterShape& shape, const uint8_t* filter,
+                                 const uint64_t* hashes, size_t num_keys);
+
 struct LayoutKernels {
   InsertFunction insert;
   ProbeFunction probe;
+  RequestFunction request;  // null for scattered layouts, where it does not pay
 };
 
 struct BlockKernels {

@@ -43,7 +43,7 @@ size_t ProbeScattered(const FilterShape& shape, const uint8_t* filter, const uin
 }
 
 const LaneKernels* GetLaneKernels() {
-  static constexpr LaneKernels kTable = {HWY_TARGET, {InsertScattered, ProbeScattered}};
+  static constexpr LaneKernels kTable = {HWY_TARGET, {InsertScattered, ProbeScattered, nullptr}};
   return &kTable;
 }
 

@@ -144,6 +144,11 @@ static void CheckColumnKind(const tepal_column* rows) {
   tepal_filter* filter = SomeFilter();
   EXPECT_OK(tepal_filter_insert(filter, &keys));
 
+  if (rows->kind == TEPAL_COLUMN_HASHES) {
+    EXPECT_OK(tepal_filter_prefetch(filter, rows));
+  } else {
+    EXPECT_INVALID("only hashes", tepal_filter_prefetch(filter, rows));
+  }
   EXPECT_OK(tepal_filter_probe(filter, rows, bitmap, &probed));
   EXPECT_OK(tepal_filter_probe(filter, rows, bitmap, NULL));
   EXPECT_OK(tepal_filter_count(filter, rows, &counted));
@@ -221,6 +226,8 @@ static void NullArgumentsAreRefused(void) {
   bool maybe = false;
   EXPECT_INVALID("filter is null", tepal_filter_insert(NULL, keys));
   EXPECT_INVALID("filter is null", tepal_filter_probe(NULL, keys, bitmap, &matches));
+  EXPECT_INVALID("filter is null", tepal_filter_prefetch(NULL, keys));
+  EXPECT_INVALID("keys is null", tepal_filter_prefetch(filter, NULL));
   EXPECT_INVALID("keys is null", tepal_filter_probe(filter, NULL, bitmap, &matches));
   EXPECT_INVALID("bitmap is null", tepal_filter_probe(filter, keys, NULL, &matches));
   EXPECT_INVALID("filter is null", tepal_filter_select(NULL, keys, rows, &matches));

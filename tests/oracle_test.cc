@@ -271,6 +271,7 @@ TEST_P(OracleTest, NothingPastTheEndOfAColumnIsReadOrWritten) {
   hashes.Fill(std::span(probes.hashes).first(kMaxTail));
   for (const size_t length : Lengths()) {
     const std::span<const uint64_t> column(hashes.Last(length), length);
+    filled().PrefetchHashes(column);
     filled().InsertHashes(column);
     EXPECT_EQ(filled().ProbeHashes(column, bitmap.Last((length + 7) / 8)), length);
     EXPECT_EQ(filled().SelectHashes(column, rows.Last(length)), length);

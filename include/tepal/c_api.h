@@ -206,6 +206,11 @@ TEPAL_API tepal_status tepal_filter_insert(tepal_filter* filter, const tepal_col
 TEPAL_API tepal_status tepal_filter_probe(const tepal_filter* filter, const tepal_column* keys,
                                           uint8_t* bitmap, size_t* num_matches);
 
+// Asks for the memory that a later call with these rows will need, and does not wait for it: for
+// the next batch, before this one is probed, if batches are small (filter.h). Only for columns of
+// hashes; validity is not looked at.
+TEPAL_API tepal_status tepal_filter_prefetch(const tepal_filter* filter, const tepal_column* keys);
+
 // Writes the indices of the rows that may be in the filter, in order. `rows` has room for num_rows
 // of them. At most 2^32 rows.
 TEPAL_API tepal_status tepal_filter_select(const tepal_filter* filter, const tepal_column* keys,

@@ -66,6 +66,12 @@ class TEPAL_API ProbeCalls {
   size_t SelectHashes(std::span<const uint64_t> hashes, std::span<const uint32_t> selection,
                       uint32_t* rows, Validity validity = {}) const;
 
+  // Asks for the memory that these rows will need, and does not wait for it. For engines with
+  // batches of 32 to 128 rows: called for the next batch before this one is probed, it saves the
+  // next call its wait. Does nothing for filters that are small enough for a cache, nor for
+  // scattered layouts, which wait for one probe after the other anyway.
+  void PrefetchHashes(std::span<const uint64_t> hashes) const;
+
   // How many rows may be in the filter, without saying which.
   size_t Count(std::span<const uint64_t> keys, Validity validity = {}) const;
   size_t Count(std::span<const uint32_t> keys, Validity validity = {}) const;
