@@ -268,6 +268,11 @@ class TopBitsOffset {
   int shift_;
 };
 
+// Does a vector hold all bits of a key? (Not if the compiler does not know how long vectors are.)
+template <class Policy>
+constexpr bool kIsOneVector =
+    TEPAL_HAVE_SIZED_VECTORS && Policy::kKeyBits <= hn::MaxLanes(OneKey::D());
+
 // The bits of the key that its block lacks: all lanes are zero if there are none.
 template <class Policy>
 HWY_INLINE OneKey::V Missing(const Policy& policy, const OneKey& key) {
@@ -298,7 +303,7 @@ HWY_INLINE unsigned TestByPacks(const Policy& policy, const uint64_t* hashes,
   // g++ and 0.57 with clang (split256, Zen 4, 16 KiB). It takes a comparison more per four keys,
   // which cost a prototype 5% on Emerald Rapids; but servers with AVX2 and no AVX-512 are mostly
   // AMD's.
-  constexpr bool kPresent = HWY_TARGET == HWY_AVX2 && Policy::kKeyBits <= hn::MaxLanes(OneKey::D());
+  constexpr bool kPresent = HWY_TARGET == HWY_AVX2 && kIsOneVector<Policy>;
   const auto of1 = [&](size_t i) TEPAL_LAMBDA {
     const OneKey key(hashes + i, block(i));
     if constexpr (kPresent) {
@@ -335,17 +340,18 @@ HWY_INLINE unsigned TestByPacks(const Policy& policy, const uint64_t* hashes,
 template <size_t kKeys, class Policy, class BlockOf>
 HWY_INLINE unsigned TestOneByOne(const Policy& policy, const uint64_t* hashes,
                                  const BlockOf& block) {
+  const OneKey::D d;
   unsigned present = 0;
   HWY_UNROLL(16)  // line512, AVX2: 0.86 ns a key, else 0.91
   for (size_t n = 0; n < kKeys; ++n) {
     const size_t i = kKeys - 1 - n;
     const OneKey key(hashes + i, block(i));
-    if constexpr (Policy::kKeyBits <= hn::MaxLanes(OneKey::D())) {
+    if constexpr (kIsOneVector<Policy>) {
       present = policy.TestBits(key, 0, [=](OneKey::V words, OneKey::V bits) TEPAL_LAMBDA {
-        return AppendContains(present, words, bits);
+        return AppendContains(d, present, words, bits);
       });
     } else {
-      present = AppendContains(present, hn::Zero(OneKey::D()), Missing(policy, key));
+      present = AppendContains(d, present, hn::Zero(d), Missing(policy, key));
     }
   }
   return present;

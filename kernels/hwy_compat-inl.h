@@ -208,13 +208,13 @@ HWY_INLINE V32 MissingBits(D32 /*d*/, V32 words, V32 bits) {
 }
 
 // 2 * answers + 1 if all of `bits` are in `words`, else 2 * answers.
-template <class V32>
-HWY_INLINE unsigned AppendContains(unsigned answers, V32 words, V32 bits) {
+template <class D32, class V32 = hn::Vec<D32>>
+HWY_INLINE unsigned AppendContains(D32 d, unsigned answers, V32 words, V32 bits) {
 #if TEPAL_HAVE_CARRY_TEST  // two instructions where compilers make four
+  static_cast<void>(d);
   asm("vptest %2, %1\n\tadc %0, %0" : "+r"(answers) : "x"(words.raw), "x"(bits.raw) : "cc");
   return answers;
 #else
-  const hn::DFromV<V32> d;
   const bool contains = hn::AllTrue(d, hn::Eq(MissingBits(d, words, bits), hn::Zero(d)));
   return 2 * answers + unsigned{contains};
 #endif
