@@ -270,8 +270,8 @@ class TopBitsOffset {
 
 // Does a vector hold all bits of a key? (Not if the compiler does not know how long vectors are.)
 template <class Policy>
-constexpr bool kIsOneVector = TEPAL_HAVE_SIZED_VECTORS&& Policy::kKeyBits <=
-                              hn::MaxLanes(OneKey::D());
+constexpr bool kIsOneVector =
+    (Policy::kKeyBits <= hn::MaxLanes(OneKey::D())) && TEPAL_HAVE_SIZED_VECTORS;
 
 // The bits of the key that its block lacks: all lanes are zero if there are none.
 template <class Policy>
@@ -360,7 +360,7 @@ HWY_INLINE unsigned TestOneByOne(const Policy& policy, const uint64_t* hashes,
 // Where a test answers by the carry flag, blocks of more than one vector do better one by one. ns a
 // key at 16 KiB (Zen 4, g++), one by one and with packs: line512 0.86 and 0.97 (AVX2), 0.69 and
 // 0.74 (AVX3_DL); split512 0.71 and 0.74, 0.62 and 0.68; but split256 0.59 and 0.54 (AVX2). On
-// Emerald Rapids it hardly matters: line512 1.76 and 1.76 (AVX2), 1.22 and 1.13 (AVX3_DL); split512
+// Emerald Rapids neither is better: line512 1.76 and 1.76 (AVX2), 1.22 and 1.13 (AVX3_DL); split512
 // 1.45 and 1.44, 1.17 and 1.21.
 template <size_t kKeys, class Policy, class BlockOf>
 HWY_INLINE unsigned TestUnit(const Policy& policy, const uint64_t* hashes, const BlockOf& block) {
