@@ -25,6 +25,17 @@ Status NotRegular(const std::string& path) {
   return Status::IoError(path + " is not a regular file");
 }
 
+// Repeats a call that a signal has interrupted before it did anything, as happens on slow file
+// systems (NFS, FUSE). Not for close, which frees the descriptor all the same, nor for rename,
+// which may have happened.
+template <class Call>
+auto UntilNotInterrupted(const Call& call) {
+  for (;;) {
+    const auto result = call();
+    if (result >= 0 || errno != EINTR) return result;
+  }
+}
+
 class Descriptor {
  public:
   explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
@@ -37,12 +48,37 @@ class Descriptor {
   bool is_open() const { return descriptor_ >= 0; }
   int get() const { return descriptor_; }
 
-  // For written files: some file systems report a failed write only now.
-  bool Close() { return close(std::exchange(descriptor_, -1)) == 0; }
+  // For written files: some file systems report a failed write only now. What fsync has stored is
+  // not lost if a signal interrupts this.
+  bool Close() { return close(std::exchange(descriptor_, -1)) == 0 || errno == EINTR; }
 
  private:
   int descriptor_;
 };
+
+Descriptor OpenFile(const std::string& path, int flags, mode_t permissions = 0) {
+  return Descriptor(
+      UntilNotInterrupted([&] { return open(path.c_str(), flags | O_CLOEXEC, permissions); }));
+}
+
+bool Sync(const Descriptor& file) {
+  return UntilNotInterrupted([&] { return fsync(file.get()); }) == 0;
+}
+
+struct RegularFile {
+  Descriptor descriptor;
+  size_t size;
+};
+
+Result<RegularFile> OpenToRead(const std::string& path) {
+  // O_NONBLOCK: without it, opening a FIFO waits for somebody to write.
+  Descriptor descriptor = OpenFile(path, O_RDONLY | O_NONBLOCK);
+  if (!descriptor.is_open()) return SystemError("open", path, errno);
+  struct stat info;
+  if (fstat(descriptor.get(), &info) != 0) return SystemError("read", path, errno);
+  if (!S_ISREG(info.st_mode)) return NotRegular(path);
+  return RegularFile{std::move(descriptor), static_cast<size_t>(info.st_size)};
+}
 
 // A new file next to `path`, which it replaces in Commit(). Without that it disappears.
 class TemporaryFile {
@@ -73,14 +109,14 @@ Result<TemporaryFile> TemporaryFile::Beside(const std::string& path) {
   for (;;) {
     std::string name =
         path + ".tmp-" + std::to_string(getpid()) + "-" + std::to_string(next_number++);
-    Descriptor file(open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    Descriptor file = OpenFile(name, O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (file.is_open()) return TemporaryFile(std::move(file), std::move(name));
     if (errno != EEXIST) return SystemError("create", name, errno);
   }
 }
 
 Status TemporaryFile::Commit(const std::string& path) {
-  if (fsync(descriptor_.get()) != 0) return SystemError("write", name_, errno);
+  if (!Sync(descriptor_)) return SystemError("write", name_, errno);
   if (!descriptor_.Close()) return SystemError("write", name_, errno);
   if (std::rename(name_.c_str(), path.c_str()) != 0) return SystemError("replace", path, errno);
   name_.clear();
@@ -92,46 +128,65 @@ Status TemporaryFile::Commit(const std::string& path) {
 Descriptor OpenDirectoryOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  return Descriptor(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return OpenFile(directory, O_RDONLY | O_DIRECTORY);
+}
+
+// What is not known to be a regular file, or to be missing, is not replaced.
+Status CheckReplaceable(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) {
+    return errno == ENOENT ? Status::Ok() : SystemError("replace", path, errno);
+  }
+  return S_ISREG(info.st_mode) ? Status::Ok() : NotRegular(path);
 }
 
 }  // namespace
 
 Result<MappedFile> MappedFile::Open(const std::string& path) {
-  // O_NONBLOCK: without it, opening a FIFO waits for somebody to write.
-  const Descriptor descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!descriptor.is_open()) return SystemError("open", path, errno);
-  struct stat info;
-  if (fstat(descriptor.get(), &info) != 0) return SystemError("read", path, errno);
-  if (!S_ISREG(info.st_mode)) return NotRegular(path);
-  const auto size = static_cast<size_t>(info.st_size);
-  if (size == 0) return MappedFile({});  // which mmap refuses
-  void* memory = mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor.get(), 0);
+  const Result<RegularFile> file = OpenToRead(path);
+  if (!file.ok()) return file.status();
+  if (file->size == 0) return MappedFile({});  // which mmap refuses
+  void* memory = mmap(nullptr, file->size, PROT_READ, MAP_SHARED, file->descriptor.get(), 0);
   if (memory == MAP_FAILED) return SystemError("map", path, errno);
-  return MappedFile({static_cast<uint8_t*>(memory), size});
+  return MappedFile({static_cast<uint8_t*>(memory), file->size});
 }
 
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
 }
 
+Result<std::string> ReadFile(const std::string& path, size_t max_bytes) {
+  const Result<RegularFile> file = OpenToRead(path);
+  if (!file.ok()) return file.status();
+  std::string text(max_bytes, '\0');
+  size_t size = 0;
+  while (size < max_bytes) {
+    const ssize_t num_read = UntilNotInterrupted(
+        [&] { return read(file->descriptor.get(), text.data() + size, max_bytes - size); });
+    if (num_read < 0) return SystemError("read", path, errno);
+    if (num_read == 0) break;
+    size += static_cast<size_t>(num_read);
+  }
+  text.resize(size);
+  return text;
+}
+
 Status WriteAll(int descriptor, std::span<const uint8_t> bytes, const std::string& path) {
   constexpr size_t kMaxBytes = size_t{1} << 30;  // Linux writes at most 2 GiB at once
   while (!bytes.empty()) {
-    const ssize_t written = write(descriptor, bytes.data(), std::min(bytes.size(), kMaxBytes));
-    if (written >= 0) {
-      bytes = bytes.subspan(static_cast<size_t>(written));
-    } else if (errno != EINTR) {
-      return SystemError("write", path, errno);
-    }
+    const ssize_t written = UntilNotInterrupted(
+        [&] { return write(descriptor, bytes.data(), std::min(bytes.size(), kMaxBytes)); });
+    if (written < 0) return SystemError("write", path, errno);
+    // Drivers have been seen that say so at the end of a device.
+    if (written == 0) return SystemError("write", path, ENOSPC);
+    bytes = bytes.subspan(static_cast<size_t>(written));
   }
   return Status::Ok();
 }
 
 Status ReplaceFile(const std::string& path,
                    std::initializer_list<std::span<const uint8_t>> pieces) {
-  struct stat old;
-  if (stat(path.c_str(), &old) == 0 && !S_ISREG(old.st_mode)) return NotRegular(path);
+  if (Status status = CheckReplaceable(path); !status.ok()) return status;
   Result<TemporaryFile> file = TemporaryFile::Beside(path);
   if (!file.ok()) return file.status();
   for (const std::span<const uint8_t> piece : pieces) {
@@ -140,7 +195,7 @@ Status ReplaceFile(const std::string& path,
   // Opened before the file is replaced: from then on nothing may fail, not even for lack of memory.
   const Descriptor directory = OpenDirectoryOf(path);
   if (Status status = file->Commit(path); !status.ok()) return status;
-  if (directory.is_open()) static_cast<void>(fsync(directory.get()));
+  if (directory.is_open()) static_cast<void>(Sync(directory));
   return Status::Ok();
 }
 

@@ -1,8 +1,9 @@
-// Whole files: mapped for reading, and replaced as one. Errors name the file and say what the
-// system said.
+// Whole files: mapped or read, and replaced as one. Errors name the file and say what the system
+// said.
 #ifndef TEPAL_DISPATCH_FILES_H_
 #define TEPAL_DISPATCH_FILES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -32,6 +33,9 @@ class MappedFile {
 
   std::span<uint8_t> bytes_;
 };
+
+// A regular file, or its first `max_bytes` bytes. A copy: for files that others may change.
+Result<std::string> ReadFile(const std::string& path, size_t max_bytes);
 
 // Writes all of `bytes`, in as many pieces as the system wants. `path` is for the message.
 Status WriteAll(int descriptor, std::span<const uint8_t> bytes, const std::string& path);

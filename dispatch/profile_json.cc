@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <new>
 #include <string>
 #include <string_view>
@@ -29,7 +27,7 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kFormat = "tepal-profile";
 constexpr int kVersion = 1;
-constexpr std::uintmax_t kMaxFileBytes = 1 << 20;
+constexpr size_t kMaxFileBytes = 1 << 20;
 
 Status Wrong(const std::string& what) { return Status::Corrupt("profile: " + what); }
 
@@ -264,14 +262,10 @@ std::string MachineProfile::ToJson() const {
 }
 
 Result<MachineProfile> MachineProfile::Load(const std::string& path) try {
-  std::error_code error;
-  const std::uintmax_t file_bytes = std::filesystem::file_size(path, error);
-  if (error) return CannotUse(path, error.message());
-  if (file_bytes > kMaxFileBytes) return Wrong(path + " is too large to be one");
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file || text.size() != file_bytes) return CannotUse(path, "cannot be read");
-  Result<MachineProfile> profile = FromJson(text);
+  const Result<std::string> text = ReadFile(path, kMaxFileBytes + 1);
+  if (!text.ok()) return text.status();
+  if (text->size() > kMaxFileBytes) return Wrong(path + " is too large to be one");
+  Result<MachineProfile> profile = FromJson(*text);
   if (!profile.ok())
     return Status(profile.status().code(), path + ": " + profile.status().message());
   profile->name = path;

@@ -15,13 +15,22 @@ Status Failed(const std::string& what, const std::string& name) {
   return Status::IoError("cannot " + what + " " + name + ": " + std::strerror(errno));
 }
 
+// Opening a FIFO waits for its writer, and a signal may come first.
+int OpenToRead(const std::string& path) {
+  int descriptor = -1;
+  do {
+    descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  } while (descriptor < 0 && errno == EINTR);
+  return descriptor;
+}
+
 }  // namespace
 
 Result<Input> Input::Open(const std::string& path) {
   const bool standard = path == kStandardInput;
   const std::string name = standard ? "standard input" : path;
   // Of a duplicate both have one position: Rewind() and a later Open() agree about it.
-  const int descriptor = standard ? dup(STDIN_FILENO) : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = standard ? dup(STDIN_FILENO) : OpenToRead(path);
   if (descriptor < 0) return Failed("open", name);
   Input input(name, descriptor);
   struct stat status = {};
