@@ -1,8 +1,7 @@
 // What must not happen when memory, disk space or the process itself ends at the worst moment. Also
-// see files_test.cc (limits, permissions, damaged files) and memory_test.cc (the allocator hook).
-#include <sched.h>
+// see io_fault_test.cc (system calls), files_test.cc (limits, permissions, damaged files) and
+// memory_test.cc (the allocator hook).
 #include <signal.h>
-#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,10 +21,12 @@
 #include <utility>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tepal/c_api.h"
 #include "tepal/tepal.h"
+#include "tests/child_process.h"
 #include "tests/geometries.h"
 #include "tests/test_util.h"
 
@@ -85,6 +86,7 @@ namespace tepal::testing {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::HasSubstr;
 
 // While it lives, the allocation after `num_good` ones fails: only this one, or all from then on.
 class FailingMemory {
@@ -410,32 +412,34 @@ TEST_F(FileFaultTest, AWriterThatIsKilledLeavesAWholeFile) {
   }
 }
 
-// A file system of 64 KiB at `directory`, which only the calling process sees.
-bool MountSmallFileSystem(const std::string& directory) {
-  return unshare(CLONE_NEWNS) == 0 &&
-         mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-         mount("none", directory.c_str(), "tmpfs", 0, "size=64k") == 0;
+TEST_F(FileFaultTest, AFullFileSystemLeavesTheOldFile) {
+  RunInChild([this] { return MountSmallFileSystem(directory_); },
+             [this] {
+               ASSERT_TRUE(WriteFile(path_, old_.View()).ok());
+               const Status status = WriteFile(path_, new_.View());  // 150 KB
+               EXPECT_EQ(status.code(), StatusCode::kIoError);
+               EXPECT_THAT(status.message(), HasSubstr("No space left"));
+               EXPECT_TRUE(HasBytesOf(MappedFilter::Open(path_).value(), old_));
+               EXPECT_EQ(NumFiles(), 1u);
+             });
 }
 
-TEST_F(FileFaultTest, AFullFileSystemLeavesTheOldFile) {
-  enum ExitCode { kRight = 0, kWrong = 1, kCannotMount = 2 };
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    if (!MountSmallFileSystem(directory_)) _exit(kCannotMount);
-    if (!WriteFile(path_, old_.View()).ok()) _exit(kWrong);
-    const Status status = WriteFile(path_, new_.View());  // 150 KB
-    const bool reported = status.code() == StatusCode::kIoError &&
-                          status.message().find("No space left") != std::string::npos;
-    const Result<MappedFilter> mapped = MappedFilter::Open(path_);
-    const bool kept = mapped.ok() && HasBytesOf(*mapped, old_) && NumFiles() == 1;
-    _exit(reported && kept ? kRight : kWrong);
-  }
-  int how = 0;
-  ASSERT_EQ(waitpid(child, &how, 0), child);
-  ASSERT_TRUE(WIFEXITED(how));
-  if (WEXITSTATUS(how) == kCannotMount) GTEST_SKIP() << "only root may mount a file system";
-  EXPECT_EQ(WEXITSTATUS(how), kRight);
+TEST_F(FileFaultTest, AReadOnlyFileSystemIsReadAndNotWritten) {
+  const auto prepare = [this] {
+    if (!MountSmallFileSystem(directory_)) return false;
+    EXPECT_TRUE(WriteFile(path_, old_.View()).ok());
+    return MakeReadOnly(directory_);
+  };
+  RunInChild(prepare, [this] {
+    for (const std::string& path : {path_, directory_ + "/another"}) {
+      const Status status = WriteFile(path, new_.View());
+      EXPECT_EQ(status.code(), StatusCode::kIoError);
+      EXPECT_THAT(status.message(), HasSubstr(path));
+      EXPECT_THAT(status.message(), HasSubstr("Read-only file system"));
+    }
+    EXPECT_TRUE(HasBytesOf(MappedFilter::Open(path_).value(), old_));
+    EXPECT_EQ(NumFiles(), 1u);
+  });
 }
 
 }  // namespace

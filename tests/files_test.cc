@@ -23,6 +23,7 @@
 #include <gtest/gtest.h>
 
 #include "tepal/container.h"
+#include "tests/child_process.h"
 #include "tests/column_kinds.h"
 #include "tests/test_util.h"
 
@@ -175,6 +176,21 @@ TEST_F(FilesTest, AFifoIsRefusedWithoutWaitingForAWriter) {
               Path("fifo"));
 }
 
+TEST_F(FilesTest, AnUnreadableFileIsAnIoError) {
+  for (const std::string name : {"readable", "unreadable"}) {
+    ASSERT_TRUE(WriteFile(Path(name), FilterOf(kKeys).View()).ok());
+  }
+  fs::permissions(Path("readable"), static_cast<fs::perms>(0444));
+  fs::permissions(Path("unreadable"), fs::perms::none);
+  fs::permissions(directory_, static_cast<fs::perms>(0755));
+  RunInChild([this] { return EnterAsNobody(directory_.string()); },
+             [] {
+               EXPECT_TRUE(MappedFilter::Open("readable").ok());
+               ExpectError(MappedFilter::Open("unreadable").status(), StatusCode::kIoError,
+                           "Permission denied", "unreadable");
+             });
+}
+
 TEST_F(FilesTest, FilesThatAreNoContainersAreCorrupt) {
   WriteText(Path("empty"), "");
   ExpectError(MappedFilter::Open(Path("empty")).status(), StatusCode::kCorrupt, "there are 0",
@@ -217,12 +233,32 @@ TEST_F(FilesTest, OnlyRegularFilesAreReplaced) {
 }
 
 TEST_F(FilesTest, AnUnwritableDirectoryIsAnIoError) {
-  if (geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
-  fs::permissions(directory_, fs::perms::owner_read | fs::perms::owner_exec);
-  ExpectError(WriteFile(Path("a"), FilterOf(kKeys).View()), StatusCode::kIoError,
-              "Permission denied", Path("a"));
+  ASSERT_TRUE(WriteFile(Path("a"), FilterOf(kKeys).View()).ok());
+  const std::vector<uint8_t> old = ReadAll(Path("a"));
+  fs::permissions(directory_, static_cast<fs::perms>(0555));
+  RunInChild([this] { return EnterAsNobody(directory_.string()); },
+             [&old] {
+               ExpectError(WriteFile("a", FilterOf({1, 2, 3}).View()), StatusCode::kIoError,
+                           "Permission denied", "a");
+               EXPECT_EQ(ReadAll("a"), old);
+             });
   fs::permissions(directory_, fs::perms::owner_all);
-  EXPECT_EQ(NumFiles(), 0u);
+  EXPECT_EQ(NumFiles(), 1u);
+}
+
+// That is what rename does: the rights that count are those of the directory.
+TEST_F(FilesTest, AReadOnlyFileIsReplaced) {
+  ASSERT_TRUE(WriteFile(Path("a"), FilterOf(kKeys).View()).ok());
+  fs::permissions(Path("a"), static_cast<fs::perms>(0444));
+  fs::permissions(directory_, static_cast<fs::perms>(0777));
+  RunInChild([this] { return EnterAsNobody(directory_.string()); },
+             [] {
+               EXPECT_NE(access("a", W_OK), 0);
+               const Filter filter = FilterOf({1, 2, 3});
+               EXPECT_TRUE(WriteFile("a", filter.View()).ok());
+               EXPECT_EQ(ReadAll("a"), Serialize(filter.View()).value());
+             });
+  EXPECT_EQ(NumFiles(), 1u);
 }
 
 TEST_F(FilesTest, AFullDeviceIsAnIoError) {
