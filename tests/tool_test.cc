@@ -1,13 +1,9 @@
 // The `tepal` tool from outside: every command, its output, its exit codes, and what it says when
-// something is wrong. Commands are lines for a shell, in a directory of their own.
-#include <sys/wait.h>
-#include <unistd.h>
-
+// something is wrong. Commands are lines for a shell, in a directory of their own. Also see
+// tool_fault_test.cc (the tool killed, the disk full).
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <sstream>
 #include <string>
@@ -20,6 +16,7 @@
 #include "tepal/container.h"
 #include "tepal/filter.h"
 #include "tepal/targets.h"
+#include "tests/tool_runner.h"
 
 namespace tepal::tool {
 namespace {
@@ -29,58 +26,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-struct Answer {
-  int exit_code = -1;
-  std::string out;
-  std::string err;
-};
-
-std::string ReadFile(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-class ToolTest : public ::testing::Test {
+class ToolTest : public ToolRunner {
  protected:
-  void SetUp() override {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    directory_ = fs::path(::testing::TempDir()) /
-                 ("tepal_tool_" + std::to_string(getpid()) + "_" + test->name());
-    fs::create_directories(directory_);
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-
-  void Write(const std::string& name, const std::string& content) {
-    std::ofstream(directory_ / name, std::ios::binary) << content;
-  }
-  std::string Read(const std::string& name) { return ReadFile(directory_ / name); }
-  bool Exists(const std::string& name) { return fs::exists(directory_ / name); }
-
-  // "tepal" in the line is the tool. Profiles of this machine do not count.
-  Answer Run(const std::string& line) {
-    const std::string shell =
-        "cd '" + directory_.string() + "' && export XDG_CACHE_HOME='" + directory_.string() +
-        "' PATH='" TEPAL_TOOL_DIRECTORY ":'\"$PATH\" && ( " + line + " ) > .out 2> .err";
-    const int status = std::system(shell.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, Read(".out"), Read(".err")};
-  }
-
-  // Must succeed, and say nothing on stderr.
-  std::string Out(const std::string& line) {
-    const Answer answer = Run(line);
-    EXPECT_EQ(answer.exit_code, 0) << line << "\n" << answer.err;
-    EXPECT_EQ(answer.err, "") << line;
-    return answer.out;
-  }
   nlohmann::json JsonOut(const std::string& line) { return nlohmann::json::parse(Out(line)); }
-
-  // Must fail with this code, one line about it on stderr, and nothing on stdout.
-  void ExpectFailure(const std::string& line, int exit_code, const std::string& message) {
-    const Answer answer = Run(line);
-    EXPECT_EQ(answer.exit_code, exit_code) << line << "\n" << answer.err;
-    EXPECT_THAT(answer.err, HasSubstr(message)) << line;
-    EXPECT_EQ(answer.out, "") << line;
-  }
 
   // 1000 lines "key 0" to "key 999", and a filter of them.
   void MakeFilter(const std::string& options = "") {
@@ -89,8 +37,6 @@ class ToolTest : public ::testing::Test {
     Write("keys.txt", keys);
     Out("tepal build keys.txt -o seen.tpl " + options);
   }
-
-  fs::path directory_;
 };
 
 std::vector<std::string> Lines(const std::string& text) {
