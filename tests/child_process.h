@@ -27,7 +27,11 @@ void RunInChild(const Prepare& prepare, const Body& body) {
   ASSERT_GE(child, 0);
   if (child == 0) {
     if (!prepare()) _exit(kNoRights);
-    body();
+    try {
+      body();
+    } catch (...) {  // or else GoogleTest would go on with the other tests in here
+      ADD_FAILURE() << "an exception";
+    }
     std::fflush(nullptr);
     _exit(::testing::Test::HasFailure() ? kFailed : kPassed);
   }

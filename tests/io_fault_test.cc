@@ -270,6 +270,24 @@ TEST_F(IoFaultTest, WhatCannotBeExaminedIsNotReplaced) {
   EXPECT_TRUE(fs::is_fifo(path_));
 }
 
+// They are from a process that had the same id, and was killed.
+TEST_F(IoFaultTest, TemporaryFilesOfOthersAreLeftAlone) {
+  std::string message;
+  {
+    const ScopedFault scoped({.call = "open", .error = EMFILE});
+    message = WriteFile(path_, new_.View()).message();
+  }
+  const std::string used = path_ + ".tmp-" + std::to_string(getpid()) + "-";
+  const size_t at = message.find(used);
+  ASSERT_NE(at, std::string::npos) << message;
+  const std::string next = used + std::to_string(std::stoul(message.substr(at + used.size())) + 1);
+  std::ofstream(next) << "theirs";
+  ASSERT_TRUE(WriteFile(path_, new_.View()).ok());
+  EXPECT_EQ(ReadAll(path_), Serialize(new_.View()).value());
+  EXPECT_EQ(ReadAll(next), (std::vector<uint8_t>{'t', 'h', 'e', 'i', 'r', 's'}));
+  EXPECT_EQ(NumEntries(directory_), 2u);
+}
+
 // ---- The end of the process
 
 // Whether the fault has killed a child that wrote `filter`.
