@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -15,8 +16,12 @@
 #include "tepal/container.h"
 #include "tepal/filter.h"
 #include "tepal/fpr.h"
+#include "tepal/parquet.h"
+#include "tepal/planner.h"
+#include "tepal/sets.h"
 #include "tepal/targets.h"
 #include "tests/column_kinds.h"
+#include "tests/geometries.h"
 #include "tests/test_util.h"
 
 namespace tepal::testing {
@@ -65,6 +70,7 @@ std::vector<Answers> AskEverything(const ProbeCalls& filter) {
     answers.push_back(Ask(filter, kStrings.column32(), validity));
     answers.push_back(Ask(filter, kStrings.column64(), validity));
     answers.push_back(AskHashes(filter, kLong, validity));
+    filter.PrefetchHashes(kLong);
   }
   return answers;
 }
@@ -100,6 +106,23 @@ TEST_P(SharedFilterTest, ThreadsMayCopyAndSerializeOneFilter) {
   });
 }
 
+// Two filters that several threads combine, each into one of its own.
+TEST_P(SharedFilterTest, ThreadsMayUseTwoFiltersAsSets) {
+  Filter other = MakeFilter(filter_.geometry());
+  other.Insert(RandomValues(kSeed + 1, kNumKeys));
+  const auto copy = [&] { return Filter::FromBytes(filter_.geometry(), filter_.bytes()).value(); };
+  ExpectThreadsAgree([&] {
+    Filter both = copy(), common = copy();
+    EXPECT_TRUE(Union(both, other.View()).ok());
+    EXPECT_TRUE(Intersect(common, other.View()).ok());
+    const Filter merged = Merge(filter_.View(), other.View()).value();
+    const Filter shrunk = Shrink(filter_.View(), filter_.geometry()).value();
+    return std::tuple(BytesOf(both), BytesOf(common), BytesOf(merged), BytesOf(shrunk),
+                      SurelyDisjoint(filter_.View(), other.View()).value(), FillRatio(other.View()),
+                      EstimateKeys(filter_.View()).value());
+  });
+}
+
 TEST_P(SharedFilterTest, ThreadsMayReadAMappedFileThatOneOfThemReplaces) {
   const std::string path =
       (std::filesystem::temp_directory_path() / ("tepal_threads_test_" + std::to_string(getpid())))
@@ -117,15 +140,41 @@ TEST_P(SharedFilterTest, ThreadsMayReadAMappedFileThatOneOfThemReplaces) {
   std::filesystem::remove(path);
 }
 
-// The blocked kernels and the lane kernel.
-INSTANTIATE_TEST_SUITE_P(Layouts, SharedFilterTest,
-                         ::testing::Values(Layout::kSplit256, Layout::kVariable),
+INSTANTIATE_TEST_SUITE_P(Layouts, SharedFilterTest, ::testing::ValuesIn(kAllLayouts),
                          [](const auto& test) { return TestName(LayoutName(test.param)); });
 
-TEST(ThreadsTest, HashesAndPredictionsMayBeAskedFromManyThreads) {
+TEST(ThreadsTest, HashesRatesAndPlansMayBeAskedFromManyThreads) {
   const std::vector<uint64_t> keys = RandomValues(kSeed, kNumKeys);
   ExpectThreadsAgree([&] { return HashesOf(kGeometry, std::span(keys)); });
-  ExpectThreadsAgree([] { return fpr::Predict(Geometry::For(Layout::kVariable, 1000, 10), 1000); });
+  for (const Layout layout : kAllLayouts) {
+    const Geometry geometry = Geometry::For(layout, 1000, 10);
+    ExpectThreadsAgree([&] {
+      const Result<Geometry> smallest = fpr::GeometryForRate(layout, 1000, 0.1);  // not for all
+      return std::tuple(fpr::Predict(geometry, 1000), fpr::KeysForRate(geometry, 0.1).value(),
+                        smallest.ok() ? *smallest : geometry);
+    });
+  }
+  ExpectThreadsAgree([] { return MakePlan({.num_keys = 1000, .max_fpr = 0.01})->Explain(); });
+}
+
+TEST(ThreadsTest, ThreadsMayReadWriteAndAskOneParquetFilter) {
+  const std::vector<uint32_t> numbers = RandomValues<uint32_t>(kSeed, kNumKeys);
+  const std::vector<double> values(numbers.begin(), numbers.end());
+  const Geometry geometry = parquet::GeometryFor(kNumKeys, 0.01).value();
+  Filter filter = MakeFilter(geometry);
+  std::vector<uint64_t> hashes(values.size());
+  parquet::HashValues(values, hashes.data());
+  filter.InsertHashes(hashes);
+  const std::vector<uint8_t> written = parquet::Write(filter).value();
+  ExpectThreadsAgree([&] {
+    EXPECT_EQ(parquet::Write(filter).value(), written);
+    EXPECT_TRUE(parquet::MayContain(filter, values[0]));
+    std::vector<uint8_t> bitmap((values.size() + 7) / 8);
+    EXPECT_EQ(parquet::Probe(filter, values, bitmap.data()), kNumKeys);
+    std::vector<uint64_t> mine(values.size());
+    parquet::HashValues(values, mine.data());
+    return std::tuple(BytesOf(parquet::Read(written).value()), bitmap, mine);
+  });
 }
 
 TEST(ThreadsTest, ThreadsMayFillFiltersOfTheirOwnWhileTheTargetChanges) {
