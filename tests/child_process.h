@@ -26,7 +26,7 @@ void RunInChild(const Prepare& prepare, const Body& body) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    if (!prepare()) _exit(kNoRights);
+    if (!prepare()) _exit(::testing::Test::HasFailure() ? kFailed : kNoRights);
     try {
       body();
     } catch (...) {  // or else GoogleTest would go on with the other tests in here
