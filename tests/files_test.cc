@@ -25,6 +25,7 @@
 #include "tepal/container.h"
 #include "tests/child_process.h"
 #include "tests/column_kinds.h"
+#include "tests/test_files.h"
 #include "tests/test_util.h"
 
 namespace tepal::testing {
@@ -36,34 +37,19 @@ using ::testing::HasSubstr;
 constexpr uint64_t kSeed = 91;
 const std::vector<uint64_t> kKeys = RandomValues(kSeed, 1000);
 
-// A directory of its own for each test.
 class FilesTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "tepal_files_test_XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    directory_ = name;
-  }
-  void TearDown() override { fs::remove_all(directory_); }
+  std::string Path(const std::string& name) const { return temporary_.PathOf(name); }
+  size_t NumFiles() const { return NumEntries(directory_); }
 
-  std::string Path(const std::string& name) const { return (directory_ / name).string(); }
-
-  size_t NumFiles() const {
-    return static_cast<size_t>(std::distance(fs::directory_iterator(directory_), {}));
-  }
-
-  fs::path directory_;
+  const TemporaryDirectory temporary_;
+  const fs::path& directory_ = temporary_.path();
 };
 
 Filter FilterOf(const std::vector<uint64_t>& keys, Layout layout = Layout::kSplit512) {
   Filter filter = MakeFilter(Geometry::For(layout, keys.size(), 12));
   filter.Insert(keys);
   return filter;
-}
-
-std::vector<uint8_t> ReadAll(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 void WriteText(const std::string& path, const std::string& text) {

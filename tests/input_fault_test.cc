@@ -1,31 +1,29 @@
 // Every system call of the tool's input made to fail, to be interrupted, and to read less than it
 // was asked to. Also see key_reader_test.cc (what is in the input) and tool_fault_test.cc.
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/system_faults.h"
+#include "tests/test_files.h"
 #include "tools/tepal/key_reader.h"
 
 namespace tepal::tool {
 namespace {
 
-namespace fs = std::filesystem;
+using testing::ErrorText;
 using testing::Fault;
 using ::testing::HasSubstr;
+using testing::NumDescriptors;
 using testing::ScopedFault;
 
 using Rows = std::vector<std::string>;
@@ -47,20 +45,13 @@ Result<Rows> ReadRows(const InputOptions& options) {
   }
 }
 
-size_t NumDescriptors() {
-  return static_cast<size_t>(std::distance(fs::directory_iterator("/proc/self/fd"), {}));
-}
-
-std::string ErrorText(int error) { return std::generic_category().message(error); }
-
 // A file of 24 bytes: eight-byte integers, lines, or records, which are the same.
 class InputFaultTest : public ::testing::TestWithParam<KeyFormat> {
  protected:
-  InputFaultTest() : path_(::testing::TempDir() + "tepal_input_fault_" + std::to_string(getpid())) {
+  InputFaultTest() {
     std::ofstream(path_, std::ios::binary) << kContent;
     options_ = {.path = path_, .format = GetParam(), .header = false};
   }
-  ~InputFaultTest() override { fs::remove(path_); }
 
   // The input with this error in the first, the second ... `call`, until there are no more: how
   // many there were. Each time all rows are read, or else it is an error with the name of the file.
@@ -90,7 +81,8 @@ class InputFaultTest : public ::testing::TestWithParam<KeyFormat> {
   }
 
   static constexpr std::string_view kContent = "line 1,\nline 2\n\nline 3!\n";
-  std::string path_;
+  testing::TemporaryDirectory directory_;
+  std::string path_ = directory_.PathOf("input");
   InputOptions options_;
 };
 

@@ -11,15 +11,12 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -29,6 +26,7 @@
 #include "tepal/container.h"
 #include "tepal/profile.h"
 #include "tests/system_faults.h"
+#include "tests/test_files.h"
 #include "tests/test_util.h"
 
 namespace tepal::testing {
@@ -86,19 +84,6 @@ const std::vector<Case> kReadCases = {
     {"read", EIO, {kIoError, kIoError}},
 };
 
-std::vector<uint8_t> ReadAll(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-size_t NumEntries(const std::string& directory) {
-  return static_cast<size_t>(std::distance(fs::directory_iterator(directory), {}));
-}
-
-size_t NumDescriptors() { return NumEntries("/proc/self/fd"); }
-
-std::string ErrorText(int error) { return std::generic_category().message(error); }
-
 std::vector<std::string_view> NamesOf(const std::vector<SystemCall>& calls) {
   std::vector<std::string_view> names;
   for (const SystemCall& call : calls) names.push_back(call.name);
@@ -108,13 +93,6 @@ std::vector<std::string_view> NamesOf(const std::vector<SystemCall>& calls) {
 class IoFaultTest : public ::testing::Test {
  protected:
   using Call = std::function<Status()>;
-
-  IoFaultTest() {
-    std::string name = (fs::temp_directory_path() / "tepal-io-fault-XXXXXX").string();
-    directory_ = mkdtemp(name.data());
-    path_ = directory_ + "/file";
-  }
-  ~IoFaultTest() override { fs::remove_all(directory_); }
 
   Call Write(const Filter& filter) {
     return [this, &filter] { return WriteFile(path_, filter.View()); };
@@ -130,7 +108,7 @@ class IoFaultTest : public ::testing::Test {
       happened = scoped.happened();
     }
     EXPECT_EQ(NumDescriptors(), num_descriptors);
-    EXPECT_EQ(NumEntries(directory_), 1u);
+    EXPECT_EQ(NumEntries(directory_.path()), 1u);
     return status;
   }
 
@@ -172,8 +150,8 @@ class IoFaultTest : public ::testing::Test {
     }
   }
 
-  std::string directory_;
-  std::string path_;
+  TemporaryDirectory directory_;
+  std::string path_ = directory_.PathOf("file");
   const Filter old_ = FilterOf(1000, 1);
   const Filter new_ = FilterOf(3000, 2);
 
@@ -285,7 +263,7 @@ TEST_F(IoFaultTest, TemporaryFilesOfOthersAreLeftAlone) {
   ASSERT_TRUE(WriteFile(path_, new_.View()).ok());
   EXPECT_EQ(ReadAll(path_), Serialize(new_.View()).value());
   EXPECT_EQ(ReadAll(next), (std::vector<uint8_t>{'t', 'h', 'e', 'i', 'r', 's'}));
-  EXPECT_EQ(NumEntries(directory_), 2u);
+  EXPECT_EQ(NumEntries(directory_.path()), 2u);
 }
 
 // ---- The end of the process
@@ -328,7 +306,8 @@ TEST_F(IoFaultTest, AWriterKilledAmidAWriteLeavesTheOldFileAndIsNotInTheWayOfThe
         .call = "write", .num_good = num_good, .max_bytes = 100, .death = Death::kAfter};
     ASSERT_TRUE(KillsWriter(path_, new_, fault));
     EXPECT_EQ(ReadAll(path_), Serialize(old_.View()).value());
-    EXPECT_EQ(NumEntries(directory_), static_cast<size_t>(2 + num_good)) << "temporary files";
+    EXPECT_EQ(NumEntries(directory_.path()), static_cast<size_t>(2 + num_good))
+        << "temporary files";
     EXPECT_TRUE(WriteFile(path_, new_.View()).ok());
     EXPECT_EQ(ReadAll(path_), Serialize(new_.View()).value());
   }

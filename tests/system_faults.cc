@@ -114,11 +114,11 @@ int __wrap_dup(int descriptor) {
   return WithFault("dup", [&] { return __real_dup(descriptor); });
 }
 
-// Only for commands that take an int.
+// Whatever the command takes: an int, or a pointer (libgcov locks its files).
 int __wrap_fcntl(int descriptor, int command, ...) {
   va_list arguments;
   va_start(arguments, command);
-  const int argument = va_arg(arguments, int);
+  void* argument = va_arg(arguments, void*);
   va_end(arguments);
   return WithFault("fcntl", [&] { return __real_fcntl(descriptor, command, argument); });
 }

@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tepal/c_api.h"
 #include "tepal/container.h"
 #include "tepal/filter.h"
 #include "tepal/fpr.h"
@@ -143,6 +144,15 @@ TEST_P(SharedFilterTest, ThreadsMayReadAMappedFileThatOneOfThemReplaces) {
 INSTANTIATE_TEST_SUITE_P(Layouts, SharedFilterTest, ::testing::ValuesIn(kAllLayouts),
                          [](const auto& test) { return TestName(LayoutName(test.param)); });
 
+TEST(ThreadsTest, ThreadsMayAskAFilterWhoseBlocksAreRequestedInAdvance) {
+  for (const uint64_t num_bytes : {FarPrefetchFromBytes(), PacedPrefetchFromBytes()}) {
+    const GeometryCase large = Split256Case("large", num_bytes / 32 + 7, /*sparse=*/true);
+    Filter filter = MakeFilter(large.geometry, large.memory());
+    filter.Insert(RandomValues(kSeed, kNumKeys));
+    ExpectThreadsAgree([&] { return AskEverything(filter); });
+  }
+}
+
 TEST(ThreadsTest, HashesRatesAndPlansMayBeAskedFromManyThreads) {
   const std::vector<uint64_t> keys = RandomValues(kSeed, kNumKeys);
   ExpectThreadsAgree([&] { return HashesOf(kGeometry, std::span(keys)); });
@@ -175,6 +185,36 @@ TEST(ThreadsTest, ThreadsMayReadWriteAndAskOneParquetFilter) {
     parquet::HashValues(values, mine.data());
     return std::tuple(BytesOf(parquet::Read(written).value()), bitmap, mine);
   });
+}
+
+TEST(ThreadsTest, ThreadsMayAskOneHandleAndEachHasItsOwnLastError) {
+  const std::vector<uint64_t> keys = RandomValues(kSeed, kNumKeys);
+  const tepal_column column = tepal_u64_column(keys.data(), keys.size());
+  tepal_geometry geometry = TEPAL_GEOMETRY_INIT;
+  ASSERT_EQ(tepal_geometry_for(TEPAL_LAYOUT_SPLIT256, kNumKeys, 8, &geometry), TEPAL_OK);
+  tepal_filter* filter = nullptr;
+  ASSERT_EQ(tepal_filter_create(&geometry, nullptr, &filter), TEPAL_OK);
+  ASSERT_EQ(tepal_filter_insert(filter, &column), TEPAL_OK);
+  ExpectThreadsAgree([&] {
+    std::vector<uint8_t> bitmap((keys.size() + 7) / 8);
+    std::vector<uint32_t> rows(keys.size());
+    size_t probed = 0, selected = 0, counted = 0, num_names = 0;
+    bool maybe = false;
+    const char* const* names = nullptr;
+    EXPECT_EQ(tepal_filter_probe(filter, &column, bitmap.data(), &probed), TEPAL_OK);
+    EXPECT_EQ(tepal_filter_select(filter, &column, rows.data(), &selected), TEPAL_OK);
+    EXPECT_EQ(tepal_filter_count(filter, &column, &counted), TEPAL_OK);
+    EXPECT_EQ(tepal_filter_may_contain_u64(filter, keys[0], &maybe), TEPAL_OK);
+    EXPECT_EQ(tepal_available_targets(&names, &num_names), TEPAL_OK);
+    // By now another thread's call may have failed, too.
+    const std::string unknown =
+        "layout-of-" + std::to_string(reinterpret_cast<uintptr_t>(bitmap.data()));
+    tepal_layout layout = TEPAL_LAYOUT_SPLIT256;
+    EXPECT_EQ(tepal_parse_layout(unknown.c_str(), &layout), TEPAL_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(tepal_last_error_message()).find(unknown), std::string::npos);
+    return std::tuple(bitmap, rows, probed, selected, counted, maybe, num_names);
+  });
+  tepal_filter_destroy(filter);
 }
 
 TEST(ThreadsTest, ThreadsMayFillFiltersOfTheirOwnWhileTheTargetChanges) {

@@ -3,7 +3,6 @@
 #define TEPAL_TESTS_TOOL_RUNNER_H_
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -13,6 +12,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/test_files.h"
 
 namespace tepal::tool {
 
@@ -24,15 +25,7 @@ struct Answer {
 
 class ToolRunner : public ::testing::Test {
  protected:
-  void SetUp() override {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    directory_ = std::filesystem::path(::testing::TempDir()) /
-                 ("tepal_tool_" + std::to_string(getpid()) + "_" + test->name());
-    std::filesystem::create_directories(directory_);
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-
-  std::string Path(const std::string& name) const { return (directory_ / name).string(); }
+  std::string Path(const std::string& name) const { return temporary_.PathOf(name); }
   void Write(const std::string& name, const std::string& content) {
     std::ofstream(directory_ / name, std::ios::binary) << content;
   }
@@ -69,7 +62,8 @@ class ToolRunner : public ::testing::Test {
     EXPECT_EQ(answer.out, "") << line;
   }
 
-  std::filesystem::path directory_;
+  const testing::TemporaryDirectory temporary_;
+  const std::filesystem::path& directory_ = temporary_.path();
 };
 
 }  // namespace tepal::tool

@@ -3,6 +3,7 @@
 #define TEPAL_TESTS_FUZZ_FUZZ_INPUT_H_
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -13,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/layout_traits.h"
 #include "tepal/geometry.h"
 #include "tepal/memory.h"
 
@@ -76,32 +78,32 @@ class AlignedCopy {
   size_t size_;
 };
 
+// Mostly a k that the layout allows, each of them, and small ones more often: the others are slow.
+inline uint32_t TakeProbes(FuzzInput& input, const SizeRules& rules) {
+  constexpr uint32_t kTooMany = Scattered::kMaxProbes + 10;
+  if (input.TakeBelow(32) == 1) return input.TakeBelow(kTooMany);
+  const uint32_t more = input.TakeBelow(rules.max_probes - rules.min_probes + 1);
+  return rules.min_probes + (more >> input.TakeBelow(4));
+}
+
 // Any small geometry, valid or not, and far more often valid than random fields would be.
 inline Geometry TakeGeometry(FuzzInput& input) {
+  const uint32_t hash = input.TakeBelow(33);
   Geometry geometry{.layout = static_cast<Layout>(input.TakeBelow(10)),
                     .num_bits = uint64_t{64} * input.TakeBelow(4096),
-                    .num_probes = input.TakeBelow(18),
-                    .hash = static_cast<HashKind>(input.TakeBelow(3)),
-                    .seed = input.Take<uint64_t>()};
-  const uint32_t fraction = input.TakeBelow(256);
-  switch (geometry.layout) {
-    case Layout::kRational:
-    case Layout::kVariablePaper:
-      geometry.rational_k = geometry.num_probes - fraction / 256.0;
-      break;
-    case Layout::kPartitioned:
-      geometry.num_bits = geometry.num_bits / 64 % 64 * 512 * geometry.num_probes;
-      break;
-    case Layout::kSplit256:
-    case Layout::kSplit512:
-      geometry.num_probes = fraction == 0 ? geometry.num_probes : 8;
-      break;
-    default:
-      break;
+                    .hash = static_cast<HashKind>(hash < 32 ? hash % 2 : hash),
+                    .seed = input.TakeBelow(2) == 1 ? input.Take<uint64_t>() : 0};
+  const SizeRules rules = RulesOf(geometry.layout);
+  geometry.num_probes = TakeProbes(input, rules);
+  if (geometry.layout == Layout::kRational || geometry.layout == Layout::kVariablePaper) {
+    geometry.rational_k = geometry.num_probes - input.TakeBelow(256) / 256.0;
   }
-  if (geometry.layout != Layout::kVariable && geometry.layout != Layout::kVariablePaper) {
-    geometry.num_bits = geometry.num_bits / 512 * 512;
-  }
+  const bool in_parts = geometry.layout == Layout::kPartitioned;
+  const uint64_t unit =
+      std::max(rules.granule_bits * (in_parts ? geometry.num_probes : 1), uint64_t{1});
+  uint64_t num_units = geometry.num_bits / unit;
+  if (input.TakeBelow(4) == 1) num_units = std::bit_floor(num_units);
+  geometry.num_bits = num_units * unit;
   return geometry;
 }
 
