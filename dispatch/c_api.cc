@@ -1,6 +1,8 @@
 // C calls become C++ calls.
 #include "tepal/c_api.h"
 
+#include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,10 +42,18 @@ namespace {
 
 // ---- Results
 
-Status Give(Result<Filter> made, tepal_filter** filter) {
+// Memory for a tepal_filter. With it, giving a filter cannot fail.
+struct FreeRoom {
+  void operator()(void* room) const { ::operator delete(room); }
+};
+using FilterRoom = std::unique_ptr<void, FreeRoom>;
+
+FilterRoom MakeRoom() { return FilterRoom(::operator new(sizeof(tepal_filter))); }
+
+Status Give(Result<Filter> made, tepal_filter** filter, FilterRoom room = MakeRoom()) {
   if (!made.ok()) return made.status();
   FilterView view = made->View();
-  *filter = new tepal_filter{std::move(*made), std::nullopt, std::move(view)};
+  *filter = new (room.release()) tepal_filter{std::move(*made), std::nullopt, std::move(view)};
   return Status::Ok();
 }
 
@@ -433,9 +443,11 @@ tepal_status tepal_builder_insert(tepal_builder* builder, const tepal_column* ke
 tepal_status tepal_builder_finish(tepal_builder* builder, tepal_filter** filter) {
   return Call(Check().NotNull("builder", builder).NotNull("filter", filter), [&] {
     if (!builder->builder) return Finished();
+    // First of all: a builder that is finished without it would lose its keys.
+    FilterRoom room = MakeRoom();
     Result<Filter> made = std::move(*builder->builder).Finish();
     builder->builder.reset();
-    return Give(std::move(made), filter);
+    return Give(std::move(made), filter, std::move(room));
   });
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <new>
 #include <numbers>
 #include <optional>
 #include <string>
@@ -95,6 +96,8 @@ class Sizes {
   std::optional<Geometry> ForRate(double max_fpr) const {
     if (WantsPowerOfTwo(needs_)) return PowerOfTwoForRate(max_fpr);
     const Result<Geometry> smallest = fpr::GeometryForRate(layout_, num_keys_, max_fpr);
+    // No memory for the sum is not the same as no such size.
+    if (smallest.status().code() == StatusCode::kOutOfMemory) throw std::bad_alloc();
     if (!smallest.ok()) return std::nullopt;
     const uint64_t unit = Unit(smallest->num_bits, smallest->num_probes);
     const uint64_t bits = (smallest->num_bits + unit - 1) / unit * unit;

@@ -272,7 +272,8 @@ TEPAL_API tepal_status tepal_builder_create(const tepal_geometry* geometry,
 // Any number of threads may do this at once.
 TEPAL_API tepal_status tepal_builder_insert(tepal_builder* builder, const tepal_column* keys);
 
-// The filter, once all inserts have returned. The builder can then only be destroyed.
+// The filter, once all inserts have returned. The builder can then only be destroyed; but after
+// TEPAL_OUT_OF_MEMORY it has all of its keys, and may be finished later.
 TEPAL_API tepal_status tepal_builder_finish(tepal_builder* builder, tepal_filter** filter);
 
 TEPAL_API void tepal_builder_destroy(tepal_builder* builder);
