@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tepal/columns.h"
@@ -37,6 +38,21 @@ struct StringKeys {
 struct LongOffsetStringKeys : StringKeys {
   static StringColumn Column(const Keys& keys) { return keys.column64(); }
 };
+
+// A column of some of the rows, in the order of `rows`.
+template <typename Key>
+std::vector<Key> Gather(const std::vector<Key>& keys, std::span<const uint32_t> rows) {
+  std::vector<Key> gathered;
+  for (const uint32_t row : rows) gathered.push_back(keys[row]);
+  return gathered;
+}
+
+inline StringRows Gather(const StringRows& keys, std::span<const uint32_t> rows) {
+  const StringColumn column = keys.column32();
+  std::vector<std::string> gathered;
+  for (const uint32_t row : rows) gathered.emplace_back(column[row]);
+  return StringRows(gathered);
+}
 
 template <class Column>
 std::vector<uint64_t> HashesOf(const Geometry& geometry, const Column& column) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
+#include <random>
 #include <span>
 #include <string>
 #include <utility>
@@ -15,16 +16,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kernels/layout_traits.h"
+#include "tepal/container.h"
 #include "tests/geometries.h"
+#include "tests/test_files.h"
 #include "tests/test_util.h"
 
 namespace tepal::testing {
 namespace {
 
 constexpr uint64_t kSeed = 4711;
-constexpr Layout kAllLayouts[] = {Layout::kStandard, Layout::kPartitioned,   Layout::kRational,
-                                  Layout::kVariable, Layout::kVariablePaper, Layout::kRegister,
-                                  Layout::kSplit256, Layout::kSplit512,      Layout::kLine512};
 
 // Random hashes, and those at the ends of all ranges.
 std::vector<uint64_t> SomeHashes(uint64_t seed, size_t count) {
@@ -339,6 +340,178 @@ TEST_P(ShrinkTest, UnionIntoTheLargerOneIsAnErrorThatChangesNothing) {
     EXPECT_THAT(status.message(), ::testing::HasSubstr("Merge"));
   }
   EXPECT_EQ(BytesOf(large), before);
+}
+
+// What docs/sets.md says of a smaller geometry.
+enum class Promise {
+  kNothing,  // an error
+  kKeys,     // all keys, and bits that a direct build has not
+  kBytes     // those of a direct build
+};
+
+bool IsPowerOfTwoTimes(uint64_t larger, uint64_t smaller) {
+  return larger % smaller == 0 && std::has_single_bit(larger / smaller);
+}
+
+bool FoldsRange(uint64_t from_bits, uint64_t into_bits) {
+  return from_bits % into_bits == 0 &&
+         std::has_single_bit(from_bits) == std::has_single_bit(into_bits);
+}
+
+// The first blocks: the powers of two in num_bits, largest first.
+Promise PromiseOfVariable(const Geometry& from, const Geometry& into) {
+  uint64_t kept = 0;
+  while (kept < from.num_bits) {
+    kept += std::bit_floor(from.num_bits - kept);
+    if (!IsPowerOfTwoTimes(kept, into.num_bits)) continue;
+    const uint64_t probes = from.num_probes * kept;  // times from.num_bits
+    if (into.num_probes * from.num_bits == probes) return Promise::kBytes;
+    const bool largest = std::has_single_bit(kept);
+    if (largest && into.num_probes == probes / from.num_bits) return Promise::kKeys;
+  }
+  return Promise::kNothing;
+}
+
+Promise PromiseOf(const Geometry& from, const Geometry& into) {
+  const auto bytes_if = [](bool exact) { return exact ? Promise::kBytes : Promise::kNothing; };
+  switch (from.layout) {
+    case Layout::kStandard:
+    case Layout::kRational:
+      return bytes_if(FoldsRange(from.num_bits, into.num_bits));
+    case Layout::kPartitioned:
+      return bytes_if(FoldsRange(from.num_bits / from.num_probes, into.num_bits / into.num_probes));
+    case Layout::kVariable:
+      return PromiseOfVariable(from, into);
+    case Layout::kVariablePaper:
+      return bytes_if(IsPowerOfTwoTimes(from.num_bits, into.num_bits));
+    default:
+      return bytes_if(from.num_bits % into.num_bits == 0);
+  }
+}
+
+// A part of `partitioned` is a unit for each probe.
+uint64_t UnitBits(Layout layout, uint32_t num_probes) {
+  return RulesOf(layout).granule_bits * (layout == Layout::kPartitioned ? num_probes : 1);
+}
+
+// Every size and number of probes up to those of `from`, whether it can be shrunk to them or not.
+std::vector<Geometry> SmallerGeometries(const Geometry& from) {
+  const bool fewer_probes = from.layout == Layout::kPartitioned || from.layout == Layout::kVariable;
+  std::vector<Geometry> all;
+  for (uint32_t k = fewer_probes ? 1 : from.num_probes; k <= from.num_probes; ++k) {
+    const uint64_t unit = UnitBits(from.layout, k);
+    for (uint64_t bits = unit; bits <= from.num_bits; bits += unit) {
+      if (With(from, bits, k).Validate().ok()) all.push_back(With(from, bits, k));
+    }
+  }
+  return all;
+}
+
+bool HasAllBitsOf(std::span<const uint8_t> larger, std::span<const uint8_t> smaller) {
+  return std::equal(larger.begin(), larger.end(), smaller.begin(), smaller.end(),
+                    [](uint8_t a, uint8_t b) { return (a & b) == b; });
+}
+
+class ShrinkPropertyTest : public ::testing::TestWithParam<Layout> {
+ protected:
+  static constexpr int kRounds = kQuickTests ? 3 : 8;
+
+  // Up to 48 units. One of three sizes is a power of two, one has many divisors, one is any.
+  Geometry RandomGeometry() {
+    const SizeRules rules = RulesOf(GetParam());
+    const uint64_t sizes[] = {uint64_t{1} << random_() % 6, 12 * (1 + random_() % 4),
+                              1 + random_() % 48};
+    const uint32_t max_probes = std::min(rules.max_probes, 9u);
+    double probes =
+        static_cast<double>(rules.min_probes + random_() % (max_probes - rules.min_probes + 1));
+    const Geometry whole = LayoutCase(GetParam(), "", 0, probes).geometry;
+    if (whole.rational_k != 0) probes += static_cast<double>(random_() % 10) / 10;
+    const uint64_t unit = std::max(UnitBits(GetParam(), whole.num_probes), rules.min_bits / 4);
+    return LayoutCase(GetParam(), "", std::max(unit * sizes[random_() % 3], rules.min_bits), probes)
+        .geometry;
+  }
+
+  // Calls check(from, keys) with random geometries.
+  template <class Check>
+  void ForRandomGeometries(const Check& check) {
+    for (int round = 0; round < kRounds; ++round) {
+      const Geometry from = RandomGeometry();
+      SCOPED_TRACE(TextOf(from));
+      ASSERT_TRUE(from.Validate().ok()) << from.Validate().message();
+      check(from, SomeHashes(random_(), HalfFull(from, 50)));
+    }
+  }
+
+  static std::string TextOf(const Geometry& geometry) {
+    return std::to_string(geometry.num_bits) + " bits, k = " + std::to_string(geometry.num_probes);
+  }
+
+  static void ExpectKept(Promise promise, const Filter& shrunk, std::span<const uint64_t> keys) {
+    EXPECT_EQ(shrunk.CountHashes(keys), keys.size());
+    const Filter direct = Build(shrunk.geometry(), keys);
+    EXPECT_TRUE(HasAllBitsOf(shrunk.bytes(), direct.bytes()));
+    EXPECT_TRUE(promise != Promise::kBytes || BytesOf(shrunk) == BytesOf(direct));
+  }
+
+  ::testing::ScopedTrace seed_trace_{__FILE__, __LINE__, "seed " + std::to_string(kSeed)};
+  std::mt19937_64 random_{kSeed};
+};
+
+INSTANTIATE_TEST_SUITE_P(Layouts, ShrinkPropertyTest, ::testing::ValuesIn(kAllLayouts),
+                         [](const auto& test) { return TestName(LayoutName(test.param)); });
+
+TEST_P(ShrinkPropertyTest, EverySmallerGeometryKeepsWhatIsPromisedOrIsRefused) {
+  size_t num_exact = 0;
+  ForRandomGeometries([&](const Geometry& from, std::span<const uint64_t> keys) {
+    const Filter large = Build(from, keys);
+    for (const Geometry& into : SmallerGeometries(from)) {
+      SCOPED_TRACE("to " + TextOf(into));
+      const Promise promise = PromiseOf(from, into);
+      const Result<Filter> shrunk = Shrink(large.View(), into);
+      ASSERT_EQ(shrunk.ok(), promise != Promise::kNothing);
+      if (!shrunk.ok()) continue;
+      EXPECT_EQ(shrunk->geometry(), into);
+      ExpectKept(promise, *shrunk, keys);
+      num_exact += promise == Promise::kBytes && into != from ? 1 : 0;
+    }
+  });
+  EXPECT_GT(num_exact, 5u) << "the test needs geometries that can be shrunk";
+}
+
+TEST_P(ShrinkPropertyTest, ShrinkingTwiceLosesNothingEither) {
+  ForRandomGeometries([&](const Geometry& from, std::span<const uint64_t> keys) {
+    const Filter large = Build(from, keys);
+    for (const Geometry& between : SmallerGeometries(from)) {
+      const Promise first = PromiseOf(from, between);
+      if (first == Promise::kNothing) continue;
+      const Filter once = Shrink(large.View(), between).value();
+      for (const Geometry& into : SmallerGeometries(between)) {
+        const Promise second = PromiseOf(between, into);
+        if (second == Promise::kNothing) continue;
+        SCOPED_TRACE("to " + TextOf(between) + " to " + TextOf(into));
+        ExpectKept(std::min(first, second), Shrink(once.View(), into).value(), keys);
+      }
+    }
+  });
+}
+
+TEST_P(ShrinkPropertyTest, WhoeverHoldsTheBitsShrinksToTheSameBytes) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.PathOf("filter.tpl");
+  ForRandomGeometries([&](const Geometry& from, std::span<const uint64_t> keys) {
+    const Filter large = Build(from, keys);
+    const FilterView over = FilterView::Over(from, large.bytes()).value();
+    ASSERT_TRUE(WriteFile(path, large.View()).ok());
+    const MappedFilter mapped = MappedFilter::Open(path).value();
+    for (const Geometry& into : SmallerGeometries(from)) {
+      if (PromiseOf(from, into) == Promise::kNothing) continue;
+      SCOPED_TRACE("to " + TextOf(into));
+      const std::vector<uint8_t> expected = BytesOf(Shrink(large.View(), into).value());
+      EXPECT_EQ(BytesOf(Shrink(over, into).value()), expected);
+      EXPECT_EQ(BytesOf(Shrink(mapped.view(), into).value()), expected);
+    }
+    EXPECT_EQ(BytesOf(large), BytesOf(Build(from, keys))) << "the source changed";
+  });
 }
 
 TEST(ShrinkVariableTest, TheLargestBlockAloneLosesNoKey) {
