@@ -1,5 +1,5 @@
 // Every system call of the library's files made to fail, to be interrupted, to do half, and to be
-// the last of the process. Also see fault_test.cc (memory, real file systems), files_test.cc
+// the last of the process. Also see file_fault_test.cc (memory, real file systems), files_test.cc
 // (permissions, damaged files) and input_fault_test.cc (the tool's input).
 #include <signal.h>
 #include <sys/mman.h>
