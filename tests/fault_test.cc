@@ -285,7 +285,7 @@ TEST(NoMemoryTest, IsReportedByThePlanner) {
 TEST(NoMemoryTest, NeverChangesAPlan) {
   const MachineProfile profile = SmallProfile();
   for (const uint64_t max_bytes : {uint64_t{0}, uint64_t{8}}) {
-    const Workload workload = {.num_keys = 100, .max_fpr = 0.01, .max_bytes = max_bytes};
+    const Workload workload = {.num_keys = 10, .max_fpr = 0.01, .max_bytes = max_bytes};
     const Result<FilterPlan> expected = MakePlan(workload, profile);
     ASSERT_EQ(expected.ok(), max_bytes == 0);
     ExpectSurvives(
@@ -309,7 +309,7 @@ TEST(NoMemoryTest, WhileAWrongWorkloadIsExplainedIsReported) {
       {.num_keys = 10, .max_bytes = 64, .hit_rate = 2},
       {.num_keys = 10, .work_saved_ns = -1},
       {.num_keys = 10},
-      {.num_keys = 10, .max_fpr = 1e-9, .max_bytes = 8},  // cannot be had
+      {.num_keys = 10, .max_fpr = 0.01, .max_bytes = 8},  // cannot be had
   };
   for (const Workload& workload : wrong) {
     SCOPED_TRACE(&workload - wrong);
