@@ -4,6 +4,7 @@
 # their geometries), linked once more, from the same objects.
 add_executable(shared_library_test
   ${PROJECT_SOURCE_DIR}/dispatch/cpu_caches.cc
+  $<TARGET_OBJECTS:c_api_threads_test>
   $<TARGET_OBJECTS:container_test>
   $<TARGET_OBJECTS:filter_test>
   $<TARGET_OBJECTS:fpr_test>

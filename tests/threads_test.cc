@@ -13,7 +13,6 @@
 
 #include <gtest/gtest.h>
 
-#include "tepal/c_api.h"
 #include "tepal/container.h"
 #include "tepal/filter.h"
 #include "tepal/fpr.h"
@@ -23,6 +22,7 @@
 #include "tepal/targets.h"
 #include "tests/column_kinds.h"
 #include "tests/geometries.h"
+#include "tests/many_threads.h"
 #include "tests/test_util.h"
 
 namespace tepal::testing {
@@ -45,17 +45,6 @@ TEST(ThreadsTest, TheFirstUseMayComeFromManyThreadsAtOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   for (const std::string& mine : targets) EXPECT_EQ(mine, ActiveTarget());
-}
-
-// Runs `ask` in several threads at once; all must get what one thread alone gets.
-template <class Ask>
-void ExpectThreadsAgree(const Ask& ask) {
-  std::vector<decltype(ask())> answers(4);
-  std::vector<std::thread> threads;
-  for (auto& mine : answers) threads.emplace_back([&ask, &mine] { mine = ask(); });
-  for (std::thread& thread : threads) thread.join();
-  const auto expected = ask();
-  for (const auto& mine : answers) EXPECT_EQ(mine, expected);
 }
 
 // Every const call, with every kind of column, and with nulls.
@@ -185,36 +174,6 @@ TEST(ThreadsTest, ThreadsMayReadWriteAndAskOneParquetFilter) {
     parquet::HashValues(values, mine.data());
     return std::tuple(BytesOf(parquet::Read(written).value()), bitmap, mine);
   });
-}
-
-TEST(ThreadsTest, ThreadsMayAskOneHandleAndEachHasItsOwnLastError) {
-  const std::vector<uint64_t> keys = RandomValues(kSeed, kNumKeys);
-  const tepal_column column = tepal_u64_column(keys.data(), keys.size());
-  tepal_geometry geometry = TEPAL_GEOMETRY_INIT;
-  ASSERT_EQ(tepal_geometry_for(TEPAL_LAYOUT_SPLIT256, kNumKeys, 8, &geometry), TEPAL_OK);
-  tepal_filter* filter = nullptr;
-  ASSERT_EQ(tepal_filter_create(&geometry, nullptr, &filter), TEPAL_OK);
-  ASSERT_EQ(tepal_filter_insert(filter, &column), TEPAL_OK);
-  ExpectThreadsAgree([&] {
-    std::vector<uint8_t> bitmap((keys.size() + 7) / 8);
-    std::vector<uint32_t> rows(keys.size());
-    size_t probed = 0, selected = 0, counted = 0, num_names = 0;
-    bool maybe = false;
-    const char* const* names = nullptr;
-    EXPECT_EQ(tepal_filter_probe(filter, &column, bitmap.data(), &probed), TEPAL_OK);
-    EXPECT_EQ(tepal_filter_select(filter, &column, rows.data(), &selected), TEPAL_OK);
-    EXPECT_EQ(tepal_filter_count(filter, &column, &counted), TEPAL_OK);
-    EXPECT_EQ(tepal_filter_may_contain_u64(filter, keys[0], &maybe), TEPAL_OK);
-    EXPECT_EQ(tepal_available_targets(&names, &num_names), TEPAL_OK);
-    // By now another thread's call may have failed, too.
-    const std::string unknown =
-        "layout-of-" + std::to_string(reinterpret_cast<uintptr_t>(bitmap.data()));
-    tepal_layout layout = TEPAL_LAYOUT_SPLIT256;
-    EXPECT_EQ(tepal_parse_layout(unknown.c_str(), &layout), TEPAL_INVALID_ARGUMENT);
-    EXPECT_NE(std::string(tepal_last_error_message()).find(unknown), std::string::npos);
-    return std::tuple(bitmap, rows, probed, selected, counted, maybe, num_names);
-  });
-  tepal_filter_destroy(filter);
 }
 
 TEST(ThreadsTest, ThreadsMayFillFiltersOfTheirOwnWhileTheTargetChanges) {
