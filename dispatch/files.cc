@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstddef>
 #include <cstdio>
+#include <filesystem>
 #include <system_error>
 
 namespace tepal {
@@ -23,6 +25,12 @@ Status SystemError(const std::string& action, const std::string& path, int error
 
 Status NotRegular(const std::string& path) {
   return Status::IoError(path + " is not a regular file");
+}
+
+// The system would take what stands before the NUL for the path.
+Status CheckPath(const std::string& path) {
+  if (path.find('\0') == std::string::npos) return Status::Ok();
+  return Status::InvalidArgument("a path with a NUL in it, behind " + std::string(path.c_str()));
 }
 
 // Repeats a call that a signal has interrupted before it did anything, as happens on slow file
@@ -71,6 +79,7 @@ struct RegularFile {
 };
 
 Result<RegularFile> OpenToRead(const std::string& path) {
+  if (Status status = CheckPath(path); !status.ok()) return status;
   // O_NONBLOCK: without it, opening a FIFO waits for somebody to write.
   Descriptor descriptor = OpenFile(path, O_RDONLY | O_NONBLOCK);
   if (!descriptor.is_open()) return SystemError("open", path, errno);
@@ -83,7 +92,7 @@ Result<RegularFile> OpenToRead(const std::string& path) {
 // A new file next to `path`, which it replaces in Commit(). Without that it disappears.
 class TemporaryFile {
  public:
-  static Result<TemporaryFile> Beside(const std::string& path);
+  static Result<TemporaryFile> Beside(const std::string& path, mode_t permissions);
 
   TemporaryFile(TemporaryFile&& other) noexcept
       : descriptor_(std::move(other.descriptor_)), name_(std::exchange(other.name_, {})) {}
@@ -103,13 +112,20 @@ class TemporaryFile {
   std::string name_;  // empty once the file has its final name
 };
 
+// `path` with `suffix`, and less of the name of the file if that became too long.
+std::string WithSuffix(const std::string& path, const std::string& suffix) {
+  const size_t name_size = path.size() - (path.rfind('/') + 1);  // npos + 1 is 0
+  const size_t room = NAME_MAX - suffix.size();
+  return path.substr(0, path.size() - (name_size > room ? name_size - room : 0)) + suffix;
+}
+
 // mkstemp would do, were it not for its permissions, which ignore the umask.
-Result<TemporaryFile> TemporaryFile::Beside(const std::string& path) {
+Result<TemporaryFile> TemporaryFile::Beside(const std::string& path, mode_t permissions) {
   static std::atomic<uint64_t> next_number = 0;
   for (;;) {
     std::string name =
-        path + ".tmp-" + std::to_string(getpid()) + "-" + std::to_string(next_number++);
-    Descriptor file = OpenFile(name, O_WRONLY | O_CREAT | O_EXCL, 0666);
+        WithSuffix(path, ".tmp-" + std::to_string(getpid()) + "-" + std::to_string(next_number++));
+    Descriptor file = OpenFile(name, O_WRONLY | O_CREAT | O_EXCL, permissions);
     if (file.is_open()) return TemporaryFile(std::move(file), std::move(name));
     if (errno != EEXIST) return SystemError("create", name, errno);
   }
@@ -131,13 +147,24 @@ Descriptor OpenDirectoryOf(const std::string& path) {
   return OpenFile(directory, O_RDONLY | O_DIRECTORY);
 }
 
-// What is not known to be a regular file, or to be missing, is not replaced.
-Status CheckReplaceable(const std::string& path) {
+// /dev/stdout and its like: were one of them replaced, every process would miss it.
+bool IsLinkToDescriptor(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::read_symlink(path, error).native().starts_with("/proc/");
+}
+
+// The permissions for a new file at `path`, before the umask: those of the old one, so that what
+// was private stays so. What is not known to be a regular file, or to be missing, is not replaced.
+Result<mode_t> PermissionsToReplace(const std::string& path) {
+  constexpr mode_t kAll = 0777, kNew = 0666;
+  if (Status status = CheckPath(path); !status.ok()) return status;
   struct stat info;
   if (stat(path.c_str(), &info) != 0) {
-    return errno == ENOENT ? Status::Ok() : SystemError("replace", path, errno);
+    if (errno == ENOENT) return kNew;
+    return SystemError("replace", path, errno);
   }
-  return S_ISREG(info.st_mode) ? Status::Ok() : NotRegular(path);
+  if (!S_ISREG(info.st_mode) || IsLinkToDescriptor(path)) return NotRegular(path);
+  return info.st_mode & kAll;
 }
 
 }  // namespace
@@ -186,8 +213,9 @@ Status WriteAll(int descriptor, std::span<const uint8_t> bytes, const std::strin
 
 Status ReplaceFile(const std::string& path,
                    std::initializer_list<std::span<const uint8_t>> pieces) {
-  if (Status status = CheckReplaceable(path); !status.ok()) return status;
-  Result<TemporaryFile> file = TemporaryFile::Beside(path);
+  const Result<mode_t> permissions = PermissionsToReplace(path);
+  if (!permissions.ok()) return permissions.status();
+  Result<TemporaryFile> file = TemporaryFile::Beside(path, *permissions);
   if (!file.ok()) return file.status();
   for (const std::span<const uint8_t> piece : pieces) {
     if (Status status = file->Write(piece); !status.ok()) return status;

@@ -23,6 +23,7 @@
 #include <gtest/gtest.h>
 
 #include "tepal/container.h"
+#include "tepal/profile.h"
 #include "tests/child_process.h"
 #include "tests/column_kinds.h"
 #include "tests/test_files.h"
@@ -126,6 +127,30 @@ TEST_F(FilesTest, PermissionsFollowTheUmask) {
   EXPECT_EQ(fs::status(Path("a")).permissions(), static_cast<fs::perms>(0640));
 }
 
+// A filter that only its owner may read does not become public because it was made again.
+TEST_F(FilesTest, ANewFileHasNoMorePermissionsThanTheOldOne) {
+  const mode_t before = umask(022);
+  for (const int old : {0600, 0640, 0444, 0755}) {
+    ASSERT_TRUE(WriteFile(Path("a"), FilterOf(kKeys).View()).ok());
+    fs::permissions(Path("a"), static_cast<fs::perms>(old));
+    EXPECT_TRUE(WriteFile(Path("a"), FilterOf(kKeys).View()).ok());
+    EXPECT_EQ(fs::status(Path("a")).permissions(), static_cast<fs::perms>(old));
+  }
+  umask(before);
+}
+
+TEST_F(FilesTest, ANameMayBeAsLongAsTheSystemAllows) {
+  for (const size_t size : {size_t{230}, size_t{243}, size_t{255}}) {
+    const std::string path = Path(std::string(size, 'n'));
+    EXPECT_TRUE(WriteFile(path, FilterOf(kKeys).View()).ok()) << size;
+    EXPECT_TRUE(WriteFile(path, FilterOf(kKeys).View()).ok()) << size;
+    EXPECT_TRUE(MappedFilter::Open(path).ok()) << size;
+  }
+  EXPECT_EQ(NumFiles(), 3u);
+  ExpectError(WriteFile(Path(std::string(256, 'n')), FilterOf(kKeys).View()), StatusCode::kIoError,
+              "File name too long", Path("nnn"));
+}
+
 TEST_F(FilesTest, WritersOfTheSameFileDoNotMixTheirBytes) {
   std::vector<Filter> filters;
   for (uint64_t i = 0; i < 4; ++i) filters.push_back(FilterOf(RandomValues(kSeed + i, 1000)));
@@ -199,6 +224,38 @@ TEST_F(FilesTest, DamagedAndTruncatedFilesAreCorrupt) {
   ExpectError(MappedFilter::Open(Path("b")).status(), StatusCode::kCorrupt, "payload", Path("b"));
 }
 
+// The same for bytes in memory is in container_test.cc.
+TEST_F(FilesTest, EveryFlippedBitOfASmallFileIsFound) {
+  ASSERT_TRUE(WriteFile(Path("a"), FilterOf({1, 2, 3}).View()).ok());
+  const std::vector<uint8_t> bytes = ReadAll(Path("a"));
+  std::fstream file(Path("a"), std::ios::binary | std::ios::in | std::ios::out);
+  const auto put = [&](size_t offset, uint8_t byte) {
+    file.seekp(static_cast<std::streamoff>(offset)).put(static_cast<char>(byte)).flush();
+  };
+  for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    const uint8_t good = bytes[bit / 8];
+    put(bit / 8, static_cast<uint8_t>(good ^ 1u << (bit % 8)));
+    const Status status = MappedFilter::Open(Path("a")).status();
+    // A version that is not known is none of ours, rather than damaged.
+    ASSERT_TRUE(status.code() == StatusCode::kCorrupt || status.code() == StatusCode::kUnsupported)
+        << "bit " << bit << ": " << status.message();
+    put(bit / 8, good);
+  }
+  EXPECT_TRUE(MappedFilter::Open(Path("a")).ok());
+}
+
+// What tepal/container.h warns of.
+TEST_F(FilesTest, AMappedFileThatIsShortenedEndsTheProcessWithSigbus) {
+  ASSERT_TRUE(WriteFile(Path("a"), FilterOf(RandomValues(kSeed, 100'000)).View()).ok());
+  const auto probe_shortened = [this] {
+    std::signal(SIGBUS, SIG_DFL);  // sanitizers have a handler
+    const MappedFilter mapped = MappedFilter::Open(Path("a")).value();
+    fs::resize_file(Path("a"), 4096);
+    _exit(mapped.view().Count(kKeys) > 0 ? 0 : 1);
+  };
+  EXPECT_EXIT(probe_shortened(), ::testing::KilledBySignal(SIGBUS), "");
+}
+
 // ---- Files that cannot be written
 
 TEST_F(FilesTest, AMissingDirectoryIsAnIoError) {
@@ -216,6 +273,35 @@ TEST_F(FilesTest, OnlyRegularFilesAreReplaced) {
   }
   EXPECT_TRUE(fs::is_fifo(Path("fifo")));
   EXPECT_EQ(NumFiles(), 2u);
+}
+
+// As /dev/stdout is, while that goes to a file.
+TEST_F(FilesTest, ALinkToADescriptorIsNotReplaced) {
+  WriteText(Path("out"), "old");
+  const int out = open(Path("out").c_str(), O_RDONLY);
+  ASSERT_GE(out, 0);
+  fs::create_symlink("/proc/self/fd/" + std::to_string(out), Path("link"));
+  ExpectError(WriteFile(Path("link"), FilterOf(kKeys).View()), StatusCode::kIoError,
+              "not a regular file", Path("link"));
+  EXPECT_TRUE(fs::is_symlink(Path("link")));
+  close(out);
+  // Any other link is replaced, and what it leads to stays.
+  fs::create_symlink(Path("out"), Path("other"));
+  EXPECT_TRUE(WriteFile(Path("other"), FilterOf(kKeys).View()).ok());
+  EXPECT_FALSE(fs::is_symlink(Path("other")));
+  EXPECT_EQ(ReadAll(Path("out")), (std::vector<uint8_t>{'o', 'l', 'd'}));
+}
+
+TEST_F(FilesTest, PathsWithANulAreRefused) {
+  const std::string path = Path("victim") + std::string("\0.tpl", 5);
+  WriteText(Path("victim"), "old");
+  const StatusCode code = StatusCode::kInvalidArgument;
+  ExpectError(WriteFile(path, FilterOf(kKeys).View()), code, "NUL", Path("victim"));
+  ExpectError(MappedFilter::Open(path).status(), code, "NUL", Path("victim"));
+  ExpectError(ReadFile(path, 10).status(), code, "NUL", Path("victim"));
+  ExpectError(MachineProfile::BuiltIn().Save(path), code, "NUL", Path("victim"));
+  EXPECT_EQ(ReadAll(Path("victim")), (std::vector<uint8_t>{'o', 'l', 'd'}));
+  EXPECT_EQ(NumFiles(), 1u);
 }
 
 TEST_F(FilesTest, AnUnwritableDirectoryIsAnIoError) {
