@@ -118,6 +118,9 @@ Result<uint64_t> EstimateKeys(const FilterView& filter) try {
         "every bit of the filter is set: it may hold any large number of keys");
   }
   const double num_keys = KeysForBits(Areas(filter.geometry()), static_cast<double>(num_set));
+  if (!(num_keys < 0x1p63)) {  // a k of next to nothing, and yet bits are set
+    return Status::InvalidArgument("no number of keys explains the bits of the filter");
+  }
   return static_cast<uint64_t>(std::llround(num_keys));
 } catch (const std::exception&) {
   return NoMemory();

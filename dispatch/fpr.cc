@@ -285,7 +285,7 @@ double NestedRate(const NestedBlocks& blocks, const std::vector<double>& all_set
 }  // namespace
 
 double Classic(uint64_t num_keys, uint64_t num_bits, uint32_t num_probes) {
-  if (num_bits == 0) return kNoFilter;
+  if (num_bits == 0 || num_probes > kMaxProbes) return kNoFilter;
   return std::pow(MeanFill(Balls(num_keys, num_probes), static_cast<double>(num_bits)), num_probes);
 }
 
@@ -309,7 +309,7 @@ double CollisionProbability(uint64_t num_bits, uint32_t num_probes, uint32_t col
 }
 
 double AnyCollisionProbability(uint64_t num_bits, uint32_t num_probes) {
-  if (num_bits == 0) return kNoFilter;
+  if (num_bits == 0 || num_probes > kMaxProbes) return kNoFilter;
   if (num_probes > num_bits) return 1;
   double log_all_differ = 0;
   for (uint32_t probe = 1; probe < num_probes; ++probe) {
@@ -319,14 +319,14 @@ double AnyCollisionProbability(uint64_t num_bits, uint32_t num_probes) {
 }
 
 double PartitionedExact(uint64_t num_keys, uint64_t num_bits, uint32_t num_probes) {
-  if (num_bits == 0 || num_probes > num_bits) return kNoFilter;
+  if (num_bits == 0 || num_probes > std::min<uint64_t>(num_bits, kMaxProbes)) return kNoFilter;
   if (num_probes == 0) return 1;
   const double part_bits = static_cast<double>(num_bits) / num_probes;
   return std::pow(MeanFill(static_cast<double>(num_keys), part_bits), num_probes);
 }
 
 double Rational(uint64_t num_keys, uint64_t num_bits, double k) {
-  if (num_bits == 0 || !(k >= 0) || std::isinf(k)) return kNoFilter;
+  if (num_bits == 0 || !(k >= 0) || k > kMaxProbes) return kNoFilter;
   const auto keys = static_cast<double>(num_keys);
   const auto bits = static_cast<double>(num_bits);
   const double whole = std::floor(k);
@@ -397,14 +397,14 @@ double LineBlocked(uint64_t num_keys, uint64_t num_bits, uint32_t block_bits, ui
 
 double FalseOverlapStandard(uint64_t num_keys_1, uint64_t num_keys_2, uint64_t num_bits,
                             uint32_t num_probes) {
-  if (num_bits == 0) return kNoFilter;
+  if (num_bits == 0 || num_probes > kMaxProbes) return kNoFilter;
   const double pairs = Balls(num_keys_1, num_probes) * Balls(num_keys_2, num_probes);
   return MeanFill(pairs, static_cast<double>(num_bits));
 }
 
 double FalseOverlapPartitioned(uint64_t num_keys_1, uint64_t num_keys_2, uint64_t num_bits,
                                uint32_t num_probes) {
-  if (num_bits == 0 || num_probes > num_bits) return kNoFilter;
+  if (num_bits == 0 || num_probes > std::min<uint64_t>(num_bits, kMaxProbes)) return kNoFilter;
   if (num_probes == 0) return 0;  // no part, no overlap: as in a standard filter
   const double pairs = static_cast<double>(num_keys_1) * static_cast<double>(num_keys_2);
   const double part_bits = static_cast<double>(num_bits) / num_probes;

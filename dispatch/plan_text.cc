@@ -13,8 +13,9 @@ namespace {
 
 template <typename... Args>
 std::string Format(const char* format, Args... args) {
-  char text[400];
-  std::snprintf(text, sizeof(text), format, args...);
+  const int size = std::snprintf(nullptr, 0, format, args...);
+  std::string text(static_cast<size_t>(std::max(size, 0)), '\0');
+  std::snprintf(text.data(), text.size() + 1, format, args...);
   return text;
 }
 

@@ -535,6 +535,13 @@ TEST(FprLimits, AnOverfullFilterAlwaysPasses) {
 TEST(FprLimits, ArgumentsThatDescribeNoFilterGiveNan) {
   EXPECT_TRUE(std::isnan(Classic(1, 0, 1)));
   EXPECT_TRUE(std::isnan(StandardExact(1, 0, 1)));
+  constexpr uint32_t kTooMany = kMaxProbes + 1;
+  EXPECT_TRUE(std::isnan(Classic(1, 1024, kTooMany)));
+  EXPECT_TRUE(std::isnan(AnyCollisionProbability(1024, std::numeric_limits<uint32_t>::max())));
+  EXPECT_TRUE(std::isnan(PartitionedExact(1, 1024, kTooMany)));
+  EXPECT_TRUE(std::isnan(Rational(1, 1024, kMaxProbes + 0.5)));
+  EXPECT_TRUE(std::isnan(FalseOverlapStandard(1, 1, 1024, kTooMany)));
+  EXPECT_TRUE(std::isnan(FalseOverlapPartitioned(1, 1, 1024, kTooMany)));
   EXPECT_TRUE(std::isnan(StandardExact(1, 64, kMaxProbes + 1)));
   EXPECT_TRUE(std::isnan(PerElement(1, 64, 4, kMaxProbes + 1)));
   EXPECT_TRUE(std::isnan(PartitionedExact(1, 4, 5)));

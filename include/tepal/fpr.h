@@ -7,7 +7,8 @@
 // alternating sums. Rates below 1e-300 may come out as 0.
 //
 // Arguments that describe no filter (num_bits == 0, a block larger than the filter, more than
-// kMaxProbes probes) give NaN. No keys give 0, no probes give 1.
+// kMaxProbes probes) give NaN. No keys give 0, no probes give 1; so a key of variable-paper that
+// makes no probe at all always passes.
 //
 // "The paper" is Almeida, "A Case for Partitioned Bloom Filters", IEEE Transactions on Computers,
 // 2022, doi:10.1109/TC.2022.3218995.
