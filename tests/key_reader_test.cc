@@ -35,7 +35,7 @@ class TemporaryFile {
 };
 
 struct Answer {
-  std::vector<std::string> keys;  // integers as their bytes
+  std::vector<std::string> keys;  // integers as their bytes, little-endian
   std::vector<std::string> rows;
   std::string preamble;
   Status status;
@@ -49,7 +49,10 @@ std::vector<std::string> KeysOf(const KeyBatch& batch) {
           if constexpr (std::is_same_v<decltype(column), const StringColumn&>) {
             keys.emplace_back(column[i]);
           } else {
-            keys.emplace_back(reinterpret_cast<const char*>(&column[i]), sizeof(column[i]));
+            std::string& bytes = keys.emplace_back();
+            for (size_t at = 0; at < sizeof(column[i]); ++at) {
+              bytes += static_cast<char>(column[i] >> (8 * at));
+            }
           }
         }
       },
@@ -160,6 +163,19 @@ TEST(TextReaderTest, ManyLinesSurviveEveryEndOfAWindow) {
   EXPECT_EQ(ReadFile(content, kText).rows, keys);
 }
 
+// The window has grown with the first one, and what is known of the others must not.
+TEST(TextReaderTest, ShortLinesBehindALongOneComeInBatches) {
+  constexpr size_t kNumLines = 5 * kMaxRowsPerBatch / 2;
+  const TemporaryFile file(std::string(2 * Input::kWindowBytes, 'x') +
+                           std::string(kNumLines + 1, '\n'));
+  const auto reader = KeyReader::Open({.path = file.path()}).value();
+  size_t num_lines = 0;
+  for (KeyBatch batch; reader->Next(batch).value(); num_lines += batch.size()) {
+    ASSERT_LE(batch.size(), kMaxRowsPerBatch);
+  }
+  EXPECT_EQ(num_lines, kNumLines + 1);
+}
+
 // ---- Raw integers
 
 TEST(RawReaderTest, IntegersAreLittleEndian) {
@@ -231,11 +247,44 @@ TEST(CsvReaderTest, RecordsEndWithEitherLineEnd) {
   ExpectKeys("a,b\n1,\n2,", Csv("b"), {"", ""});
 }
 
-TEST(CsvReaderTest, OtherDelimitersAndAByteOrderMark) {
+TEST(CsvReaderTest, RowsEndAsTheFirstLineDoes) {
+  const std::pair<std::string, std::string_view> cases[] = {
+      {"a,b\n1,x\r\n", "\n"}, {"a,b\r\n1,x\n", "\r\n"}, {"a,b\r\n", "\r\n"}, {"a,b", "\n"}};
+  for (const auto& [content, row_end] : cases) {
+    for (const bool header : {true, false}) {
+      const TemporaryFile file(content);
+      InputOptions options = Csv("1", header);
+      options.path = file.path();
+      const auto reader = KeyReader::Open(options).value();
+      ReadAll(*reader);
+      EXPECT_EQ(reader->row_end(), row_end) << content;
+    }
+  }
+}
+
+TEST(CsvReaderTest, EmptyLinesBeforeTheHeaderAreSkipped) {
+  ExpectKeys("\n\r\n\na,b\n1,x\n", Csv("b"), {"x"});
+  ExpectKeys("\n\na,b\n1,x\n", Csv("1"), {"1"});
+  ExpectKeys("\n\n", Csv("1"), {});
+  EXPECT_EQ(ReadFile("\n\na,b\n1,x\n", Csv("b")).preamble, "a,b\n");
+  ExpectError("\n\na,b\n1\n", Csv("b"), ":4: the record has 1 fields");
+}
+
+TEST(CsvReaderTest, TabsAreDelimitersIfAskedFor) {
   InputOptions options = Csv("b");
   options.delimiter = '\t';
   ExpectKeys("a\tb\n1,5\tx y\n", options, {"x y"});
-  ExpectKeys("\xEF\xBB\xBFkey,b\nx,1\n", Csv("key"), {"x"});
+}
+
+TEST(CsvReaderTest, AByteOrderMarkIsSkippedWhateverFollows) {
+  const std::string mark = "\xEF\xBB\xBF";
+  ExpectKeys(mark + "key,b\nx,1\n", Csv("key"), {"x"});
+  ExpectKeys(mark + "x,1\ny,2\n", Csv("1", false), {"x", "y"});
+  ExpectKeys(mark + "\"x\",1", Csv("1", false), {"x"});
+  ExpectKeys(mark, Csv("1"), {});
+  ExpectKeys(mark, Csv("1", false), {});
+  ExpectKeys(mark + mark + "\n", Csv("1", false), {mark});
+  ExpectKeys(mark.substr(0, 2), Csv("1", false), {mark.substr(0, 2)});
 }
 
 TEST(CsvReaderTest, NothingButAHeaderHasNoKeys) {
@@ -266,6 +315,8 @@ TEST(CsvReaderTest, ErrorsNameFileAndLine) {
   ExpectError("a,b\n\"1\"x,y\n", Csv("b"), ":2: there is text between a closing quote");
   ExpectError("a,b\n1,x\n", Csv("c"), "no column 'c'; there are: a, b");
   ExpectError("a,b\n1,x\n", Csv("0"), "counted from 1");
+  ExpectError("a,b\n1,x\n", Csv("00"), "counted from 1");
+  ExpectError("", Csv("0"), "counted from 1");
   ExpectError("", Csv("c"), "there is no header");
 }
 

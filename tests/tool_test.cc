@@ -128,6 +128,16 @@ TEST_F(ToolTest, OddLinesAreKeysByteForByte) {
   EXPECT_EQ(Out("tepal query dos.tpl dos.txt --crlf"), "one\r\ntwo\r\n");
 }
 
+TEST_F(ToolTest, AllBytesOfALimitAreUsed) {
+  for (int num_keys = 1; num_keys <= 50; num_keys += 7) {
+    Write("few.txt", std::string(static_cast<size_t>(num_keys), '\n'));
+    for (const std::string layout : {"standard", "split512", "register"}) {
+      Out("tepal build few.txt -o few.tpl --bytes 128 --layout " + layout);
+      EXPECT_EQ(JsonOut("tepal inspect few.tpl --json")["geometry"]["num_bytes"], 128) << num_keys;
+    }
+  }
+}
+
 TEST_F(ToolTest, KeysAreHashedAsTheLibraryHashesThem) {
   MakeFilter("--layout partitioned --fpr 0.1% --hash xxh64 --seed 7");
   const MappedFilter mapped = MappedFilter::Open((directory_ / "seen.tpl").string()).value();
@@ -216,9 +226,10 @@ TEST_F(ToolTest, VerifyFindsEveryKeyAndEveryMissingOne) {
                 1, "2 of 5 keys are not in the filter, first key 2");
 }
 
-TEST_F(ToolTest, EveryDamagedByteIsFound) {
+TEST_F(ToolTest, EveryCommandFindsDamagedBytes) {
   MakeFilter();
   const std::string good = Read("seen.tpl");
+  // Every single bit is in container_test.cc and files_test.cc.
   for (size_t at = 0; at < good.size(); at += 1 + good.size() / 40) {
     std::string bad = good;
     bad[at] = static_cast<char>(bad[at] ^ 1);
@@ -345,11 +356,16 @@ TEST_F(ToolTest, WrongUsageExitsWithTwo) {
   ExpectFailure("tepal build keys.txt", 2, "--output is required");
   ExpectFailure("tepal build keys.txt -o x.tpl --no-such-option", 2, "--no-such-option");
   ExpectFailure("tepal build keys.txt -o x.tpl --fpr 200%", 2, "'200%' is not a share");
-  ExpectFailure("tepal build keys.txt -o x.tpl --fpr 0", 2, "");
+  ExpectFailure("tepal build keys.txt -o x.tpl --fpr 0", 2, "'0' is not a rate above 0");
+  ExpectFailure("tepal build keys.txt -o x.tpl --fpr 0 --bytes 1KiB", 2, "--fpr");
+  ExpectFailure("tepal build keys.txt -o x.tpl --fpr 1% --bytes 0", 2, "--bytes");
+  ExpectFailure("tepal build keys.txt -o x.tpl --seed -1", 2, "'-1' is not a whole number");
   ExpectFailure("tepal build keys.txt -o x.tpl --layout nonsense", 2, "nonsense");
   ExpectFailure("tepal build keys.txt -o x.tpl --format nonsense", 2, "text, u32, u64 or csv");
   ExpectFailure("tepal build keys.txt -o x.tpl --layout split256 --fpr 1% --bytes 32", 2,
                 "more than 32 B");
+  ExpectFailure("tepal build keys.txt -o x.tpl --layout split512 --bytes 10", 2,
+                "the smallest filter has 64 B with split512, more than 10 B");
   ExpectFailure("cat keys.txt | tepal build - -o x.tpl", 2, "--keys");
   ExpectFailure("tepal query seen.tpl keys.txt --format u64", 2,
                 "keys of kind bytes, and --format asks for uint64");
@@ -375,6 +391,10 @@ TEST_F(ToolTest, WhatCannotBeReadOrWrittenExitsWithOne) {
   ExpectFailure("tepal build bad.csv --format csv --column b -o x.tpl", 1, "bad.csv:3:");
   EXPECT_FALSE(Exists("x.tpl"));
   EXPECT_TRUE(fs::is_empty(directory_ / "folder"));
+  // A limit of this process for the size of files is no reason to die without a word.
+  EXPECT_THAT(Out("(ulimit -f 0; tepal build keys.txt -o x.tpl 2>&1; echo exit $?) | cat"),
+              HasSubstr("File too large\nexit 1\n"));
+  EXPECT_FALSE(Exists("x.tpl"));
   if (fs::exists("/dev/full")) {
     const Answer full = Run("tepal query seen.tpl keys.txt > /dev/full");
     EXPECT_EQ(full.exit_code, 1);

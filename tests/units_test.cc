@@ -2,6 +2,8 @@
 #include "tools/tepal/units.h"
 
 #include <cmath>
+#include <cstdint>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -19,6 +21,38 @@ TEST(UnitsTest, CountsTakePowersOfAThousand) {
   EXPECT_EQ(ParseCount("1e6").value(), 1'000'000u);
   EXPECT_EQ(ParseCount("10 M").value(), 10'000'000u);
   EXPECT_EQ(ParseCount("9007199254740993").value(), 9007199254740993u);  // no double has it
+}
+
+// Most decimal fractions are no binary ones.
+TEST(UnitsTest, EveryDecimalFractionOfAUnitIsAWholeNumber) {
+  for (uint64_t thousandths = 0; thousandths < 20'000; ++thousandths) {
+    const std::string digits = std::to_string(1000 + thousandths % 1000).substr(1);
+    const std::string number = std::to_string(thousandths / 1000) + "." + digits;
+    ASSERT_EQ(ParseCount(number + "k").value(), thousandths) << number;
+    ASSERT_EQ(ParseCount(number + "T").value(), thousandths * 1'000'000'000) << number;
+    ASSERT_FALSE(ParseCount(number + "5k").ok()) << number;
+  }
+  EXPECT_EQ(ParseBytes("0.001MB").value(), 1000u);
+  EXPECT_FALSE(ParseCount("0.0001k").ok());
+  EXPECT_FALSE(ParseCount("1000000.0000001M").ok());
+}
+
+TEST(UnitsTest, SeedsAreAllNumbersOf64Bits) {
+  EXPECT_EQ(ParseSeed("0").value(), 0u);
+  EXPECT_EQ(ParseSeed("010").value(), 10u);
+  EXPECT_EQ(ParseSeed("18446744073709551615").value(), ~uint64_t{0});
+  for (const char* text : {"", "-1", "+1", "0x10", "1k", "1 ", "18446744073709551616"}) {
+    EXPECT_EQ(ParseSeed(text).status().code(), StatusCode::kInvalidArgument) << text;
+  }
+}
+
+TEST(UnitsTest, LimitsOfZeroAreErrors) {
+  EXPECT_EQ(ParseRate("1%").value(), 0.01);
+  for (const char* text : {"0", "0%", "1e-400", "-1%", "2"}) {
+    EXPECT_EQ(ParseRate(text).status().code(), StatusCode::kInvalidArgument) << text;
+  }
+  EXPECT_EQ(ParseBytes("0").status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(ParseBytes("0KiB").status().code(), StatusCode::kInvalidArgument);
 }
 
 TEST(UnitsTest, SizesTellDecimalFromBinaryUnits) {

@@ -1,6 +1,8 @@
 // tepal build: keys in, a filter file out.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,20 +59,27 @@ Result<uint64_t> NumKeys(const Options& options, KeyReader& reader) {
                                  "many there are at most");
 }
 
+// The largest one of at most so many bytes, or the smallest that there is.
+Geometry GeometryOfBytes(Layout layout, uint64_t num_keys, uint64_t max_bytes) {
+  const double bits_per_key = 8 * static_cast<double>(max_bytes) / static_cast<double>(num_keys);
+  // The next number, since the quotient may be rounded down, and then a bit would be missing.
+  return Geometry::For(layout, num_keys,
+                       std::nextafter(bits_per_key, std::numeric_limits<double>::infinity()));
+}
+
 Result<Geometry> GeometryWithLayout(const Options& options, uint64_t num_keys) {
   const Layout layout = *options.layout;
-  if (!options.max_fpr.has_value() && options.max_bytes.has_value()) {
-    return Geometry::For(
-        layout, num_keys,
-        8 * static_cast<double>(*options.max_bytes) / static_cast<double>(num_keys));
-  }
+  const uint64_t max_bytes = options.max_bytes.value_or(std::numeric_limits<uint64_t>::max());
+  const bool has_only_bytes = options.max_bytes.has_value() && !options.max_fpr.has_value();
   Result<Geometry> geometry =
-      fpr::GeometryForRate(layout, num_keys, options.max_fpr.value_or(kDefaultFpr));
-  if (geometry.ok() && options.max_bytes.has_value() &&
-      geometry->num_bytes() > *options.max_bytes) {
-    return Status::InvalidArgument("that rate needs " + FormatBytes(geometry->num_bytes()) +
-                                   " with " + std::string(LayoutName(layout)) + ", more than " +
-                                   FormatBytes(*options.max_bytes));
+      has_only_bytes
+          ? Result<Geometry>(GeometryOfBytes(layout, num_keys, max_bytes))
+          : fpr::GeometryForRate(layout, num_keys, options.max_fpr.value_or(kDefaultFpr));
+  if (geometry.ok() && geometry->num_bytes() > max_bytes) {
+    return Status::InvalidArgument(
+        (has_only_bytes ? "the smallest filter has " : "that rate needs ") +
+        FormatBytes(geometry->num_bytes()) + " with " + std::string(LayoutName(layout)) +
+        ", more than " + FormatBytes(max_bytes));
   }
   return geometry;
 }
@@ -184,13 +193,13 @@ Command AddBuild(CLI::App& app) {
       ->type_name("FILE");
   AddFormatOptions(*command, options->input, options->format);
   AddParsed(*command, "--keys", options->num_keys, ParseCount, "Most keys to expect, such as 10M");
-  AddParsed(*command, "--fpr", options->max_fpr, ParseShare,
+  AddParsed(*command, "--fpr", options->max_fpr, ParseRate,
             "Most false positives; 1% if neither this nor --bytes is given");
   AddParsed(*command, "--bytes", options->max_bytes, ParseBytes, "Largest filter, such as 8MiB");
   AddParsed(*command, "--layout", options->layout, ParseLayout,
             "Use this layout (split256, partitioned, ...) instead of a planned one");
   AddParsed(*command, "--hash", options->hash, ParseHash, "xxh3, or xxh64 as Parquet has it");
-  command->add_option("--seed", options->seed, "Seed of the hash")->capture_default_str();
+  AddParsed(*command, "--seed", options->seed, ParseSeed, "Seed of the hash; 0 if not given");
   AddJson(*command, options->json);
   return {command, [options] { return Build(*options); }};
 }

@@ -5,8 +5,7 @@
 namespace tepal::tool {
 namespace {
 
-constexpr size_t kMaxRecordsPerBatch = 65536;
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // Excel begins its files with it
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 struct Field {
   std::string_view value = {};  // without quotes; in the text or in `scratch`
@@ -99,11 +98,18 @@ Status CsvReader::Wrong(const std::string& what) const {
   return Status::Corrupt(input_.name() + ":" + std::to_string(line_) + ": " + what);
 }
 
+void CsvReader::Take(std::string_view text) {
+  if (!has_crlf_.has_value() && !WithoutLineEnd(text).empty()) has_crlf_ = text.ends_with("\r\n");
+  line_ += NumLines(text);
+  input_.Consume(text.size());
+}
+
 Status CsvReader::FindColumn(const std::vector<std::string>& names) {
   if (IsNumber(options_.column)) {
-    column_ = std::stoul(options_.column) - 1;
-    return options_.column == "0" ? Status::InvalidArgument("columns are counted from 1")
-                                  : Status::Ok();
+    const size_t number = std::stoul(options_.column);
+    if (number == 0) return Status::InvalidArgument("columns are counted from 1");
+    column_ = number - 1;
+    return Status::Ok();
   }
   const auto found = std::find(names.begin(), names.end(), options_.column);
   column_ = static_cast<size_t>(found - names.begin());
@@ -114,31 +120,39 @@ Status CsvReader::FindColumn(const std::vector<std::string>& names) {
                                  "'; there " + (known.empty() ? "is no header" : "are: " + known));
 }
 
-Status CsvReader::ReadHeader() {
-  std::vector<std::string> names;
-  for (bool at_end = false; options_.header && !at_end;) {
+Status CsvReader::SkipByteOrderMark() {
+  for (;;) {
+    const std::string_view text(input_.unread(), input_.num_unread());
+    if (text.starts_with(kByteOrderMark)) input_.Consume(kByteOrderMark.size());
+    if (text.size() >= kByteOrderMark.size() || !kByteOrderMark.starts_with(text)) break;
     const Result<bool> more = input_.Fill();
     if (!more.ok()) return more.status();
-    at_end = !*more;
-    std::string_view text(input_.unread(), input_.num_unread());
-    const size_t skipped = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
-    text.remove_prefix(skipped);
+    if (!*more) break;
+  }
+  return Status::Ok();
+}
+
+Status CsvReader::ReadHeader(std::vector<std::string>& names) {
+  for (bool at_end = false;;) {
+    const std::string_view text(input_.unread(), input_.num_unread());
     names.clear();
     const Record record =
         ParseRecord(text, options_.delimiter, at_end, data_,
                     [&](size_t, std::string_view name) { names.emplace_back(name); });
     if (record.error != nullptr) return Wrong(record.error);
-    if (record.num_bytes == 0) continue;
-    preamble_ = text.substr(0, record.num_bytes);
-    line_ += NumLines(preamble_);
-    input_.Consume(skipped + record.num_bytes);
-    break;
+    const std::string_view taken = text.substr(0, record.num_bytes);
+    preamble_ = taken;
+    Take(taken);
+    if (!WithoutLineEnd(taken).empty() || at_end) return Status::Ok();
+    if (!taken.empty()) continue;  // an empty line
+    const Result<bool> more = input_.Fill();
+    if (!more.ok()) return more.status();
+    at_end = !*more;
   }
-  return FindColumn(names);
 }
 
 Status CsvReader::TakeRecords(KeyBatch& batch, bool at_end) {
-  while (input_.num_unread() > 0 && batch.records.size() < kMaxRecordsPerBatch) {
+  while (input_.num_unread() > 0 && batch.records.size() < kMaxRowsPerBatch) {
     const std::string_view text(input_.unread(), input_.num_unread());
     const size_t data_size = data_.size();
     const Record record = ParseRecord(text, options_.delimiter, at_end, scratch_,
@@ -159,8 +173,7 @@ Status CsvReader::TakeRecords(KeyBatch& batch, bool at_end) {
       batch.records.push_back(content);
       offsets_.push_back(static_cast<int64_t>(data_.size()));
     }
-    line_ += NumLines(text.substr(0, record.num_bytes));
-    input_.Consume(record.num_bytes);
+    Take(text.substr(0, record.num_bytes));
   }
   batch.keys = StringColumn(data_.data(), offsets_.data(), batch.records.size());
   return Status::Ok();
@@ -168,7 +181,12 @@ Status CsvReader::TakeRecords(KeyBatch& batch, bool at_end) {
 
 Result<bool> CsvReader::Next(KeyBatch& batch) {
   if (!column_.has_value()) {
-    if (Status status = ReadHeader(); !status.ok()) return status;
+    std::vector<std::string> names;
+    if (Status status = SkipByteOrderMark(); !status.ok()) return status;
+    if (options_.header) {
+      if (Status status = ReadHeader(names); !status.ok()) return status;
+    }
+    if (Status status = FindColumn(names); !status.ok()) return status;
   }
   batch.records.clear();
   data_.clear();
@@ -186,6 +204,7 @@ Result<bool> CsvReader::Next(KeyBatch& batch) {
 void CsvReader::Reset() {
   column_.reset();
   preamble_.clear();
+  has_crlf_.reset();
   line_ = 1;
 }
 

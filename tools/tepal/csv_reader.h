@@ -21,21 +21,27 @@ class CsvReader : public KeyReader {
       : KeyReader(std::move(input)), options_(std::move(options)) {}
 
   Result<bool> Next(KeyBatch& batch) override;
+  std::string_view row_end() const override { return has_crlf_.value_or(false) ? "\r\n" : "\n"; }
   std::string_view preamble() const override { return preamble_; }
 
  private:
   void Reset() override;
-  // Takes the header, if there is one, and finds the column.
-  Status ReadHeader();
+  // Skips what Excel begins its files with.
+  Status SkipByteOrderMark();
+  // Takes the header: the first record that is not empty, if there is one.
+  Status ReadHeader(std::vector<std::string>& names);
   Status FindColumn(const std::vector<std::string>& names);
   // The records that are complete, up to the size of a batch.
   Status TakeRecords(KeyBatch& batch, bool at_end);
+  // The text of a record or of an empty line has been taken.
+  void Take(std::string_view text);
   Status Wrong(const std::string& what) const;
 
   InputOptions options_;
   std::optional<size_t> column_;  // counted from 0; not known before the header
   std::string preamble_;
-  uint64_t line_ = 1;  // of the next record
+  std::optional<bool> has_crlf_;  // at its end, the first line that is not empty
+  uint64_t line_ = 1;             // of the next record
   // The keys of a batch, one behind the other.
   std::string data_;
   std::vector<int64_t> offsets_;

@@ -1,5 +1,6 @@
 #include "tools/tepal/key_reader.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -11,8 +12,6 @@ namespace {
 template <typename Integer>
 class RawReader : public KeyReader {
  public:
-  static_assert(std::endian::native == std::endian::little, "raw keys are little-endian");
-
   explicit RawReader(Input input) : KeyReader(std::move(input)) {}
 
   Result<bool> Next(KeyBatch& batch) override {
@@ -23,8 +22,12 @@ class RawReader : public KeyReader {
       if (!*more) return End();
       num_keys = input_.num_unread() / sizeof(Integer);
     }
-    // Aligned, because Fill() moves what was left over to the front of the buffer.
-    batch.keys = std::span(reinterpret_cast<const Integer*>(input_.unread()), num_keys);
+    if constexpr (std::endian::native == std::endian::little) {
+      // Aligned, because Fill() moves what was left over to the front of the buffer.
+      batch.keys = std::span(reinterpret_cast<const Integer*>(input_.unread()), num_keys);
+    } else {
+      batch.keys = Convert(num_keys, batch.records);
+    }
     input_.Consume(num_keys * sizeof(Integer));
     return true;
   }
@@ -34,6 +37,18 @@ class RawReader : public KeyReader {
   Result<uint64_t> CountAndRewind() override { return input_.size().value() / sizeof(Integer); }
 
  private:
+  // For big-endian machines, where the bytes of the input are not those of the integers.
+  std::span<const Integer> Convert(size_t num_keys, std::vector<std::string_view>& records) {
+    integers_.resize(num_keys);
+    records.clear();
+    for (size_t i = 0; i < num_keys; ++i) {
+      const char* const bytes = input_.unread() + i * sizeof(Integer);
+      std::reverse_copy(bytes, bytes + sizeof(Integer), reinterpret_cast<char*>(&integers_[i]));
+      records.emplace_back(bytes, sizeof(Integer));
+    }
+    return integers_;
+  }
+
   Result<bool> End() const {
     if (input_.num_unread() == 0) return false;
     return Status::Corrupt(input_.name() + ": the last " + std::to_string(input_.num_unread()) +
@@ -41,6 +56,8 @@ class RawReader : public KeyReader {
                            ", are no key; keys have " + std::to_string(sizeof(Integer)) +
                            " bytes each");
   }
+
+  std::vector<Integer> integers_;
 };
 
 class LineReader : public KeyReader {
@@ -76,7 +93,9 @@ class LineReader : public KeyReader {
     char* to = input_.unread();
     const char* from = to;
     const char* const end = from + input_.num_unread();
-    while (const void* found = std::memchr(from, '\n', static_cast<size_t>(end - from))) {
+    while (offsets_.size() <= kMaxRowsPerBatch) {
+      const void* found = std::memchr(from, '\n', static_cast<size_t>(end - from));
+      if (found == nullptr) break;
       const char* const newline = static_cast<const char*>(found);
       auto length = static_cast<size_t>(newline - from);
       if (crlf_ && length > 0 && newline[-1] == '\r') --length;

@@ -41,7 +41,8 @@ using KeyColumn = std::variant<std::span<const uint64_t>, std::span<const uint32
 // Some keys of the input. Valid until the reader's next Next().
 struct KeyBatch {
   KeyColumn keys;
-  // kCsv: where the records of the keys are.
+  // Where the keys stand in the input, if their rows are not `keys` as they are: kCsv, and integers
+  // on big-endian machines.
   std::vector<std::string_view> records;
 
   size_t size() const {
@@ -52,6 +53,10 @@ struct KeyBatch {
   std::string_view Row(size_t i) const;
 };
 
+// In a batch of lines or records. It bounds what is known of each of them: the input's window grows
+// with the longest one, and may then hold millions of short ones.
+inline constexpr size_t kMaxRowsPerBatch = 65536;
+
 class KeyReader {
  public:
   static Result<std::unique_ptr<KeyReader>> Open(const InputOptions& options);
@@ -60,8 +65,9 @@ class KeyReader {
   // The next keys, one or more; false at the end of the input.
   virtual Result<bool> Next(KeyBatch& batch) = 0;
 
-  // What follows Row() in the input ("" for integers), and what stands before the first key (the
-  // header of a CSV file, with its end of line). The latter is known after the first Next().
+  // What follows Row() in the input ("" for integers; that of the first line, if lines differ), and
+  // what stands before the first key (the header of a CSV file, with its end of line). The latter
+  // is known after the first Next().
   virtual std::string_view row_end() const { return "\n"; }
   virtual std::string_view preamble() const { return ""; }
 

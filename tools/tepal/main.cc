@@ -59,6 +59,8 @@ int Main(int argc, char** argv) {
 int main(int argc, char** argv) {
   // "tepal query ... | head" ends when head does, without a word, whatever the parent has set.
   std::signal(SIGPIPE, SIG_DFL);
+  // A file beyond "ulimit -f" is an error like a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return tepal::tool::Main(argc, argv);
   } catch (const std::bad_alloc&) {

@@ -95,7 +95,7 @@ Command AddPlan(CLI::App& app) {
       "Example: tepal plan --keys 10M --fpr 1% --work-saved 100ns");
   AddParsed(*command, "--keys", workload.num_keys, ParseCount, "Number of keys, such as 10M")
       ->required();
-  AddParsed(*command, "--fpr", workload.max_fpr, ParseShare, "Most false positives, such as 1%");
+  AddParsed(*command, "--fpr", workload.max_fpr, ParseRate, "Most false positives, such as 1%");
   AddParsed(*command, "--bytes", workload.max_bytes, ParseBytes, "Largest filter, such as 8MiB");
   AddParsed(*command, "--hit-rate", workload.hit_rate, ParseShare,
             "Share of the probes whose key is there");

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <span>
 #include <system_error>
 
@@ -53,8 +54,14 @@ Result<uint64_t> ParseWhole(std::string_view text, std::span<const Unit> units,
                             std::string_view expected) {
   const Result<long double> number = Parse(text, units, expected);
   if (!number.ok()) return number.status();
-  if (*number >= kTooLarge || std::floor(*number) != *number) return Wrong(text, expected);
-  return static_cast<uint64_t>(*number);
+  // 0.001k is not exactly 1: neither 0.001 nor the product is exact. What is off by more than the
+  // last two bits was not meant to be whole.
+  constexpr long double kTolerance = 4 * std::numeric_limits<long double>::epsilon();
+  const long double whole = std::round(*number);
+  if (*number >= kTooLarge || std::abs(*number - whole) > kTolerance * whole) {
+    return Wrong(text, expected);
+  }
+  return static_cast<uint64_t>(whole);
 }
 
 // Three digits that count, and no more zeros than needed: 1.25, 12.5, 125.
@@ -75,7 +82,17 @@ Result<uint64_t> ParseCount(std::string_view text) {
 }
 
 Result<uint64_t> ParseBytes(std::string_view text) {
-  return ParseWhole(text, kByteUnits, "a size such as 4096, 64KiB, 8MiB or 1.5GB");
+  constexpr std::string_view kExpected = "a size such as 4096, 64KiB, 8MiB or 1.5GB";
+  Result<uint64_t> bytes = ParseWhole(text, kByteUnits, kExpected);
+  return bytes.ok() && *bytes == 0 ? Wrong(text, kExpected) : bytes;
+}
+
+Result<uint64_t> ParseSeed(std::string_view text) {
+  uint64_t seed = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, seed);
+  if (error == std::errc() && rest == end) return seed;
+  return Wrong(text, "a whole number from 0 to 18446744073709551615");
 }
 
 Result<double> ParseShare(std::string_view text) {
@@ -84,6 +101,11 @@ Result<double> ParseShare(std::string_view text) {
   if (!share.ok()) return share.status();
   if (*share > 1) return Wrong(text, kExpected);
   return static_cast<double>(*share);
+}
+
+Result<double> ParseRate(std::string_view text) {
+  Result<double> rate = ParseShare(text);
+  return rate.ok() && *rate == 0 ? Wrong(text, "a rate above 0 such as 1%, 0.01 or 1e-3") : rate;
 }
 
 Result<double> ParseNanoseconds(std::string_view text) {

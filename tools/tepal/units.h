@@ -14,11 +14,17 @@ namespace tepal::tool {
 Result<uint64_t> ParseCount(std::string_view text);
 
 // kB, MB, GB and TB are powers of 1000, KiB, MiB, GiB and TiB powers of 1024; without a unit:
-// bytes. A bare "M" is an error, because it would mean either to somebody.
+// bytes. A bare "M" is an error, because it would mean either to somebody. Not 0.
 Result<uint64_t> ParseBytes(std::string_view text);
+
+// Any number of 64 bits, in decimal digits only.
+Result<uint64_t> ParseSeed(std::string_view text);
 
 // "1%" or "0.01". From 0 to 1, both included.
 Result<double> ParseShare(std::string_view text);
+
+// A share above 0.
+Result<double> ParseRate(std::string_view text);
 
 // ns, us, ms or s; the unit is required.
 Result<double> ParseNanoseconds(std::string_view text);
