@@ -1,8 +1,10 @@
 // Every allocation of every call fails once: each call reports it, and loses and leaks nothing.
 // Also see c_api_fault_test.cc, file_fault_test.cc (files) and memory_test.cc (the allocator hook).
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <span>
 #include <string>
 #include <thread>
@@ -160,14 +162,19 @@ TEST(NoMemoryTest, ForMoreWorkersMakesThreadsShareTheFirst) {
   for (const BuildStrategy strategy :
        {BuildStrategy::kPrivate, BuildStrategy::kPartitioned, BuildStrategy::kAtomic}) {
     ParallelBuilder builder = ParallelBuilder::Create(geometry, {}, strategy).value();
-    std::vector<std::thread> threads;
-    for (int i = 0; i < 4; ++i) {
-      threads.emplace_back([&] {
-        const FailingMemory failing(0, /*once=*/false);
-        builder.Insert(keys);
-      });
+    std::atomic<bool> has_failed = strategy == BuildStrategy::kAtomic;  // has no workers
+    for (int round = 0; round < 100 && (round == 0 || !has_failed); ++round) {
+      std::vector<std::thread> threads;
+      for (int i = 0; i < 4; ++i) {
+        threads.emplace_back([&] {
+          const FailingMemory failing(0, /*once=*/false);
+          builder.Insert(keys);
+          if (FailingMemory::HasFailed()) has_failed = true;
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
     }
-    for (std::thread& thread : threads) thread.join();
+    EXPECT_TRUE(has_failed) << "no thread has asked for a worker of its own";
     EXPECT_EQ(BytesOf(std::move(builder).Finish().value()), BytesOf(expected));
   }
 }
@@ -273,6 +280,29 @@ TEST(NoMemoryTest, WhileAFilterThatIsNotForParquetIsRefusedIsReported) {
 TEST(NoMemoryTest, WhileAnUnknownNameIsExplainedIsReported) {
   ExpectSurvives([] { return ForceTarget("6502"); }, StatusCode::kInvalidArgument);
   ExpectSurvives([] { return ParseLayout("split1024"); }, StatusCode::kInvalidArgument);
+}
+
+// In a process of its own, which finds the variable when the library looks at it for the first
+// time.
+TEST(NoMemoryDeathTest, WhileAWrongEnvironmentIsExplainedIsReported) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto look = [] {
+    StatusCode code = StatusCode::kOutOfMemory;
+    int64_t num_good = 0;
+    for (; code == StatusCode::kOutOfMemory; ++num_good) {
+      const FailingMemory failing(num_good, /*once=*/false);
+      code = CheckEnvironment().code();
+    }
+    EXPECT_EQ(code, StatusCode::kInvalidArgument);
+    EXPECT_GT(num_good, 1);
+    ExpectSurvives([] { return CheckEnvironment(); }, StatusCode::kInvalidArgument);
+    const Geometry geometry = Geometry::For(Layout::kSplit256, 1, 8);
+    ExpectSurvives([&] { return Filter::Create(geometry); }, StatusCode::kInvalidArgument);
+    std::exit(::testing::Test::HasFailure() ? 1 : 0);
+  };
+  ASSERT_EQ(setenv("TEPAL_TARGET", "6502", /*overwrite=*/1), 0);
+  EXPECT_EXIT(look(), ::testing::ExitedWithCode(0), "");
+  unsetenv("TEPAL_TARGET");
 }
 
 TEST(NoMemoryTest, IsReportedByThePlanner) {

@@ -1,6 +1,7 @@
 // Every system call of the library's files made to fail, to be interrupted, to do half, and to be
-// the last of the process. Also see file_fault_test.cc (memory, real file systems), files_test.cc
-// (permissions, damaged files) and input_fault_test.cc (the tool's input).
+// the last of the process; and the one that gets the memory of large filters. Also see
+// file_fault_test.cc (memory, real file systems), files_test.cc (permissions, damaged files) and
+// input_fault_test.cc (the tool's input).
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -24,7 +26,10 @@
 
 #include "dispatch/files.h"
 #include "tepal/container.h"
+#include "tepal/memory.h"
+#include "tepal/parallel_builder.h"
 #include "tepal/profile.h"
+#include "tepal/sets.h"
 #include "tests/system_faults.h"
 #include "tests/test_files.h"
 #include "tests/test_util.h"
@@ -341,6 +346,38 @@ TEST_F(IoFaultTest, AProfileIsLoadedOrNotWhicheverCallFails) {
   const Status status = Try(load, {.call = "read", .once = false, .max_bytes = 1}, happened);
   EXPECT_TRUE(happened);
   EXPECT_TRUE(status.ok()) << status.message();
+}
+
+// ---- Memory: large filters are mapped
+
+TEST(MapFaultTest, AFilterThatCannotBeMappedIsOutOfMemory) {
+  const Geometry large = {
+      .layout = Layout::kSplit256, .num_bits = kHugePageThreshold * 8, .num_probes = 8};
+  Geometry larger = large;
+  larger.num_bits *= 2;
+  const Filter filter = MakeFilter(large);
+  const Filter larger_filter = MakeFilter(larger);
+  const std::vector<uint8_t> container = Serialize(filter.View()).value();
+  const auto build = [&] {
+    Result<ParallelBuilder> builder = ParallelBuilder::Create(large);
+    return builder.ok() ? std::move(*builder).Finish().status() : builder.status();
+  };
+  const std::vector<std::function<Status()>> calls = {
+      [&] { return Filter::Create(large).status(); },
+      [&] { return Filter::Create(large, {.huge_pages = HugePages::kNever}).status(); },
+      [&] { return Filter::FromBytes(large, filter.bytes()).status(); },
+      [&] { return Deserialize(container).status(); },
+      [&] { return Merge(filter.View(), filter.View()).status(); },
+      [&] { return Shrink(larger_filter.View(), large).status(); },
+      build,
+  };
+  for (const std::function<Status()>& call : calls) {
+    SCOPED_TRACE(&call - calls.data());
+    EXPECT_TRUE(call().ok());
+    const ScopedFault scoped({.call = "mmap", .error = ENOMEM});
+    EXPECT_EQ(call().code(), StatusCode::kOutOfMemory);
+    EXPECT_TRUE(scoped.happened());
+  }
 }
 
 }  // namespace

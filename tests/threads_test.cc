@@ -1,14 +1,12 @@
 // What several threads may do at once. Meant for ThreadSanitizer, and useful without it.
-#include <unistd.h>
-
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
 #include <thread>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -16,13 +14,17 @@
 #include "tepal/container.h"
 #include "tepal/filter.h"
 #include "tepal/fpr.h"
+#include "tepal/parallel_builder.h"
 #include "tepal/parquet.h"
 #include "tepal/planner.h"
+#include "tepal/profile.h"
 #include "tepal/sets.h"
 #include "tepal/targets.h"
+#include "tepal/version.h"
 #include "tests/column_kinds.h"
 #include "tests/geometries.h"
 #include "tests/many_threads.h"
+#include "tests/test_files.h"
 #include "tests/test_util.h"
 
 namespace tepal::testing {
@@ -114,9 +116,8 @@ TEST_P(SharedFilterTest, ThreadsMayUseTwoFiltersAsSets) {
 }
 
 TEST_P(SharedFilterTest, ThreadsMayReadAMappedFileThatOneOfThemReplaces) {
-  const std::string path =
-      (std::filesystem::temp_directory_path() / ("tepal_threads_test_" + std::to_string(getpid())))
-          .string();
+  const TemporaryDirectory directory;
+  const std::string path = directory.PathOf("filter.tpl");
   ASSERT_TRUE(WriteFile(path, filter_.View()).ok());
   const MappedFilter shared = MappedFilter::Open(path).value();
   std::thread writer([&] {
@@ -127,7 +128,6 @@ TEST_P(SharedFilterTest, ThreadsMayReadAMappedFileThatOneOfThemReplaces) {
     return AskEverything(shared.view());
   });
   writer.join();
-  std::filesystem::remove(path);
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, SharedFilterTest, ::testing::ValuesIn(kAllLayouts),
@@ -142,37 +142,127 @@ TEST(ThreadsTest, ThreadsMayAskAFilterWhoseBlocksAreRequestedInAdvance) {
   }
 }
 
-TEST(ThreadsTest, HashesRatesAndPlansMayBeAskedFromManyThreads) {
+TEST(ThreadsTest, NamesAndTargetsMayBeAskedFromManyThreads) {
+  ExpectThreadsAgree([] {
+    return std::tuple(
+        ActiveTarget(), AvailableTargets(), CompiledTargets(), CheckEnvironment().ok(),
+        std::string(Version()), ParseLayout("line512").value(), LayoutName(Layout::kVariable),
+        HashKindName(HashKind::kXxh64), KeyKindName(KeyKind::kUint32), kGeometry.Validate().ok());
+  });
+}
+
+TEST(ThreadsTest, HashesAndPlansMayBeAskedFromManyThreads) {
   const std::vector<uint64_t> keys = RandomValues(kSeed, kNumKeys);
   ExpectThreadsAgree([&] { return HashesOf(kGeometry, std::span(keys)); });
+  ExpectThreadsAgree([] { return MakePlan({.num_keys = 1000, .max_fpr = 0.01})->Explain(); });
+}
+
+TEST(ThreadsTest, RatesMayBeAskedFromManyThreads) {
   for (const Layout layout : kAllLayouts) {
-    const Geometry geometry = Geometry::For(layout, 1000, 10);
-    ExpectThreadsAgree([&] {
+    ExpectThreadsAgree([layout] {
+      const Geometry geometry = Geometry::For(layout, 1000, 10);
       const Result<Geometry> smallest = fpr::GeometryForRate(layout, 1000, 0.1);  // not for all
       return std::tuple(fpr::Predict(geometry, 1000), fpr::KeysForRate(geometry, 0.1).value(),
+                        fpr::BestProbes(layout, 1000, 10240), MeanBitsTouched(geometry, 1000, 0.5),
                         smallest.ok() ? *smallest : geometry);
     });
   }
-  ExpectThreadsAgree([] { return MakePlan({.num_keys = 1000, .max_fpr = 0.01})->Explain(); });
+  constexpr uint64_t kBits = 8192;
+  ExpectThreadsAgree([] {
+    return std::vector<double>{
+        fpr::Classic(1000, kBits, 4),
+        fpr::StandardExact(1000, kBits, 4),
+        fpr::PerElement(1000, kBits, 4, 2),
+        fpr::CollisionProbability(kBits, 4, 1),
+        fpr::AnyCollisionProbability(kBits, 4),
+        fpr::PartitionedExact(1000, kBits, 4),
+        fpr::Rational(1000, kBits, 4.5),
+        fpr::Variable(1000, kBits + 512, 4),
+        fpr::VariablePaper(1000, kBits + 512, 4.5),
+        fpr::SplitBlocked(1000, kBits, 8, 32),
+        fpr::LineBlocked(1000, kBits, 512, 6),
+        fpr::FalseOverlapStandard(1000, 10, kBits, 4),
+        fpr::FalseOverlapPartitioned(1000, 10, kBits, 4),
+        fpr::DoubleHashingFloor(1000, kBits),
+    };
+  });
+}
+
+TEST(ThreadsTest, ProfilesMayBeAskedReadAndReplacedFromManyThreads) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.PathOf("profile.json");
+  const MachineProfile& profile = MachineProfile::BuiltIn(ActiveTarget());
+  ASSERT_TRUE(profile.Save(path).ok());
+  ExpectThreadsAgree([&] {
+    EXPECT_TRUE(profile.Save(path).ok());
+    EXPECT_TRUE(profile.Validate().ok());
+    EXPECT_EQ(MachineProfile::FromJson(profile.ToJson()).value().curves, profile.curves);
+    return std::tuple(profile.ProbeNs(kGeometry, kNumKeys, 0.5), profile.InsertNs(kGeometry),
+                      MachineProfile::Load(path).value().ToJson(),
+                      MachineProfile::DefaultPath("AVX2"), MachineProfile::ForThisMachine().name,
+                      MachineProfile::BuiltIn().ToJson());
+  });
+}
+
+TEST(ThreadsTest, ABuilderMayBeAskedWhileOthersInsert) {
+  const std::vector<uint64_t> keys = RandomValues(kSeed, 100 * kNumKeys);
+  ParallelBuilder builder = ParallelBuilder::Create(kGeometry).value();
+  std::thread other([&] { builder.Insert(keys); });
+  ExpectThreadsAgree([&] { return std::tuple(builder.geometry(), builder.strategy()); });
+  other.join();
+  EXPECT_EQ(std::move(builder).Finish().value().Count(keys), keys.size());
+}
+
+// For double or float, the types whose zeros and NaNs need care.
+template <class Value>
+auto AskParquetFilter(const Filter& filter, std::span<const Value> values) {
+  std::vector<uint8_t> bitmap((values.size() + 7) / 8);
+  EXPECT_EQ(parquet::Probe(filter, values, bitmap.data()), values.size());
+  EXPECT_TRUE(parquet::MayContain(filter, values[0]));
+  EXPECT_TRUE(filter.MayContainHash(parquet::HashValue(values[0])));
+  return bitmap;
+}
+
+template <class Value>
+std::vector<uint64_t> ParquetHashesOf(const std::vector<Value>& values) {
+  std::vector<uint64_t> hashes(values.size());
+  parquet::HashValues(std::span<const Value>(values), hashes.data());
+  return hashes;
 }
 
 TEST(ThreadsTest, ThreadsMayReadWriteAndAskOneParquetFilter) {
   const std::vector<uint32_t> numbers = RandomValues<uint32_t>(kSeed, kNumKeys);
-  const std::vector<double> values(numbers.begin(), numbers.end());
-  const Geometry geometry = parquet::GeometryFor(kNumKeys, 0.01).value();
-  Filter filter = MakeFilter(geometry);
-  std::vector<uint64_t> hashes(values.size());
-  parquet::HashValues(values, hashes.data());
-  filter.InsertHashes(hashes);
+  const std::vector<double> doubles(numbers.begin(), numbers.end());
+  const std::vector<float> floats(numbers.begin(), numbers.end());
+  Filter filter = MakeFilter(parquet::GeometryFor(2 * kNumKeys, 0.01).value());
+  filter.InsertHashes(ParquetHashesOf(doubles));
+  filter.InsertHashes(ParquetHashesOf(floats));
   const std::vector<uint8_t> written = parquet::Write(filter).value();
   ExpectThreadsAgree([&] {
     EXPECT_EQ(parquet::Write(filter).value(), written);
-    EXPECT_TRUE(parquet::MayContain(filter, values[0]));
-    std::vector<uint8_t> bitmap((values.size() + 7) / 8);
-    EXPECT_EQ(parquet::Probe(filter, values, bitmap.data()), kNumKeys);
-    std::vector<uint64_t> mine(values.size());
-    parquet::HashValues(values, mine.data());
-    return std::tuple(BytesOf(parquet::Read(written).value()), bitmap, mine);
+    EXPECT_EQ(parquet::ReadHeader(written).value().total_bytes(), written.size());
+    EXPECT_EQ(parquet::GeometryOfBytes(filter.bytes().size()).value(), filter.geometry());
+    return std::tuple(
+        BytesOf(parquet::Read(written).value()), BytesOf(parquet::ReadExactly(written).value()),
+        AskParquetFilter<double>(filter, doubles), AskParquetFilter<float>(filter, floats));
+  });
+}
+
+TEST(ThreadsTest, ValuesOfEveryParquetTypeMayBeHashedFromManyThreads) {
+  const std::vector<uint64_t> numbers = RandomValues(kSeed, kNumKeys);
+  const std::vector<int32_t> shorts(numbers.begin(), numbers.end());
+  const std::vector<int64_t> longs(numbers.begin(), numbers.end());
+  const parquet::FixedColumn fixed{.data = reinterpret_cast<const uint8_t*>(numbers.data()),
+                                   .width_bytes = 12,
+                                   .size = kNumKeys / 2};
+  const StringRows strings = StringKeys::Make(kSeed, kNumKeys);
+  ExpectThreadsAgree([&] {
+    std::vector<uint64_t> of_fixed(fixed.size), of_strings(kNumKeys);
+    parquet::HashValues(fixed, of_fixed.data());
+    parquet::HashValues(strings.column32(), of_strings.data());
+    EXPECT_EQ(of_strings[0], parquet::HashValue(strings.column32()[0]));
+    return std::tuple(ParquetHashesOf(shorts), ParquetHashesOf(longs), of_fixed, of_strings,
+                      parquet::HashValue(shorts[0]), parquet::HashValue(longs[0]));
   });
 }
 
