@@ -131,7 +131,9 @@ Status Geometry::Validate() const try {
   if (HasRationalProbes(layout)) {
     if (Status status = CheckRationalProbes(*this, rules); !status.ok()) return status;
   } else {
-    if (rational_k != 0) return Wrong(*this, "rational_k must be 0: num_probes says it all");
+    if (rational_k != 0 || std::signbit(rational_k)) {  // -0 would be a second form of the same
+      return Wrong(*this, "rational_k must be 0: num_probes says it all");
+    }
     if (Status status = CheckProbes(*this, rules); !status.ok()) return status;
   }
   return CheckSize(*this, rules);

@@ -190,7 +190,7 @@ TEST(GeometryValidateTest, RefusesTheWrongNumberOfProbes) {
 
 TEST(GeometryValidateTest, RefusesARationalKWhereThereIsNone) {
   Geometry geometry = Good();
-  for (const double rational_k : {1.0, -1.0, kNan, kInfinity}) {
+  for (const double rational_k : {1.0, -1.0, -0.0, kNan, kInfinity}) {
     geometry.rational_k = rational_k;
     ExpectRefused(geometry, StatusCode::kInvalidArgument, "split256", "rational_k must be 0");
   }
