@@ -293,6 +293,40 @@ TEST_F(NoMemoryInCTest, WhileAnErrorIsExplainedIsReported) {
   ExpectAllSurvive(calls);
 }
 
+TEST_F(NoMemoryInCTest, WhileDamagedBytesOrAMissingFileAreExplainedIsReported) {
+  alignas(64) uint8_t damaged[256] = {};
+  const auto corrupt = [](NamedCall call) {
+    call.expected = StatusCode::kCorrupt;
+    return call;
+  };
+  NamedCall map_file = MakesFilter("map_file", [&](tepal_filter** f) {
+    return tepal_filter_map_file("no such directory, nor a file in it", nullptr, f);
+  });
+  map_file.expected = StatusCode::kIoError;
+  ExpectAllSurvive({
+      corrupt(WithOutput("inspect", tepal_container_info TEPAL_CONTAINER_INFO_INIT,
+                         [&](tepal_container_info* out) {
+                           return tepal_container_inspect(damaged, sizeof(damaged), out);
+                         })),
+      corrupt(MakesFilter("deserialize",
+                          [&](tepal_filter** f) {
+                            return tepal_filter_deserialize(damaged, sizeof(damaged), nullptr, f);
+                          })),
+      corrupt(MakesFilter(
+          "open",
+          [&](tepal_filter** f) { return tepal_filter_open(damaged, sizeof(damaged), f); })),
+      corrupt(MakesFilter("parquet_read",
+                          [&](tepal_filter** f) {
+                            return tepal_parquet_read(damaged, sizeof(damaged), nullptr, f);
+                          })),
+      corrupt(MakesFilter("parquet_read_exactly",
+                          [&](tepal_filter** f) {
+                            return tepal_parquet_read_exactly(damaged, sizeof(damaged), nullptr, f);
+                          })),
+      map_file,
+  });
+}
+
 TEST_F(NoMemoryInCTest, DoesNotMatterToTheseCalls) {
   tepal_builder* builder = nullptr;
   ASSERT_EQ(tepal_builder_create(&geometry_, nullptr, &builder), TEPAL_OK);
