@@ -1,6 +1,7 @@
 #include "dispatch/build_workers.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <new>
 #include <optional>
@@ -89,15 +90,23 @@ class PartitionWorker : public BuildWorker {
 // Sets bits that are not yet set. Reading first is worth it: an atomic OR costs as much as 10 to 20
 // loads, and takes the line away from the other cores. (Built-ins, because libc++ lacks
 // std::atomic_ref before version 19.)
-template <typename Word>
-void AtomicOr(Word* word, Word bits) {
+void AtomicOr(uint64_t* word, uint64_t bits) {
   if ((__atomic_load_n(word, __ATOMIC_RELAXED) & bits) == bits) return;
   __atomic_fetch_or(word, bits, __ATOMIC_RELAXED);
 }
 
-void PrefetchToWrite(const uint8_t* address) { __builtin_prefetch(address, /*rw=*/1); }
+uint64_t* WordsOf(const SharedBuild& shared) { return reinterpret_cast<uint64_t*>(shared.bytes); }
 
-// One bit in a byte at a time.
+void PrefetchToWrite(const uint64_t* address) { __builtin_prefetch(address, /*rw=*/1); }
+
+// Bit `position` of a filter, in the 64-bit word in memory that has it. (Not in its byte: g++ 12
+// calls libatomic for bytes on RISC-V.)
+uint64_t BitInWord(uint64_t position) {
+  const uint64_t bit = uint64_t{1} << position % 64;
+  return std::endian::native == std::endian::little ? bit : __builtin_bswap64(bit);
+}
+
+// One bit at a time.
 class AtomicScatteredWorker : public BuildWorker {
  public:
   explicit AtomicScatteredWorker(SharedBuild& shared) : shared_(shared) {}
@@ -113,16 +122,17 @@ class AtomicScatteredWorker : public BuildWorker {
   static constexpr size_t kGroupKeys = 16;
 
   void AddGroup(const uint64_t* hashes, size_t num_keys) {
+    uint64_t* const words = WordsOf(shared_);
     uint64_t positions[kGroupKeys * SlotTable::kMaxSlots];
     size_t count = 0;
     for (size_t i = 0; i < num_keys; ++i) {
       ForEachPosition(*shared_.shape.table, hashes[i], [&](uint64_t position) {
-        PrefetchToWrite(shared_.bytes + position / 8);
+        PrefetchToWrite(words + position / 64);
         positions[count++] = position;
       });
     }
     for (size_t i = 0; i < count; ++i) {
-      AtomicOr(shared_.bytes + positions[i] / 8, static_cast<uint8_t>(1u << positions[i] % 8));
+      AtomicOr(words + positions[i] / 64, BitInWord(positions[i]));
     }
   }
 
@@ -155,14 +165,14 @@ class AtomicBlockedWorker : public BuildWorker {
 
   uint64_t* BlockOf(uint64_t hash) const {
     const uint64_t block = (hash >> 32) * shared_.shape.num_blocks >> 32;
-    return reinterpret_cast<uint64_t*>(shared_.bytes) + block * block_words_;
+    return WordsOf(shared_) + block * block_words_;
   }
 
   void AddGroup(InsertFunction insert, const uint64_t* hashes, size_t num_keys) {
     alignas(64) uint64_t masks[kGroupKeys * kMaxBlockWords] = {};
     uint64_t in_order[kGroupKeys];  // the low half chooses the bits, the high one block i of masks
     for (uint64_t i = 0; i < num_keys; ++i) {
-      PrefetchToWrite(reinterpret_cast<const uint8_t*>(BlockOf(hashes[i])));
+      PrefetchToWrite(BlockOf(hashes[i]));
       in_order[i] = i << (64 - kLogGroupKeys) | (hashes[i] & 0xFFFFFFFF);
     }
     insert(group_shape_, in_order, num_keys, reinterpret_cast<uint8_t*>(masks));
