@@ -392,7 +392,7 @@ TEST_F(ToolTest, WhatCannotBeReadOrWrittenExitsWithOne) {
   EXPECT_FALSE(Exists("x.tpl"));
   EXPECT_TRUE(fs::is_empty(directory_ / "folder"));
   // A limit of this process for the size of files is no reason to die without a word.
-  EXPECT_THAT(Out("(ulimit -f 0; tepal build keys.txt -o x.tpl 2>&1; echo exit $?) | cat"),
+  EXPECT_THAT(Out("(ulimit -f 1; tepal build keys.txt -o x.tpl 2>&1; echo exit $?) | cat"),
               HasSubstr("File too large\nexit 1\n"));
   EXPECT_FALSE(Exists("x.tpl"));
   if (fs::exists("/dev/full")) {
