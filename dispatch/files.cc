@@ -17,7 +17,7 @@
 namespace tepal {
 namespace {
 
-// "cannot open /a/b: No such file or directory". Unlike strerror, safe with threads.
+// "cannot open /a/b: No such file or directory".
 Status SystemError(const std::string& action, const std::string& path, int error) {
   return Status::IoError("cannot " + action + " " + path + ": " +
                          std::generic_category().message(error));
@@ -25,12 +25,6 @@ Status SystemError(const std::string& action, const std::string& path, int error
 
 Status NotRegular(const std::string& path) {
   return Status::IoError(path + " is not a regular file");
-}
-
-// The system would take what stands before the NUL for the path.
-Status CheckPath(const std::string& path) {
-  if (path.find('\0') == std::string::npos) return Status::Ok();
-  return Status::InvalidArgument("a path with a NUL in it, behind " + std::string(path.c_str()));
 }
 
 // Repeats a call that a signal has interrupted before it did anything, as happens on slow file
@@ -86,6 +80,8 @@ Result<RegularFile> OpenToRead(const std::string& path) {
   struct stat info;
   if (fstat(descriptor.get(), &info) != 0) return SystemError("read", path, errno);
   if (!S_ISREG(info.st_mode)) return NotRegular(path);
+  // More than 4 GiB on a 32-bit machine.
+  if (!std::in_range<size_t>(info.st_size)) return SystemError("read", path, EFBIG);
   return RegularFile{std::move(descriptor), static_cast<size_t>(info.st_size)};
 }
 
@@ -153,21 +149,29 @@ bool IsLinkToDescriptor(const std::string& path) {
   return std::filesystem::read_symlink(path, error).native().starts_with("/proc/");
 }
 
-// The permissions for a new file at `path`, before the umask: those of the old one, so that what
-// was private stays so. What is not known to be a regular file, or to be missing, is not replaced.
+// The permissions for a new file at `path`, before the umask: those of the old one, so that it does
+// not become readable for all. What is not known to be a regular file, or to be missing, is not
+// replaced.
 Result<mode_t> PermissionsToReplace(const std::string& path) {
   constexpr mode_t kAll = 0777, kNew = 0666;
   if (Status status = CheckPath(path); !status.ok()) return status;
+  // Also if that descriptor is closed, so that there seems to be no file.
+  if (IsLinkToDescriptor(path)) return NotRegular(path);
   struct stat info;
   if (stat(path.c_str(), &info) != 0) {
     if (errno == ENOENT) return kNew;
     return SystemError("replace", path, errno);
   }
-  if (!S_ISREG(info.st_mode) || IsLinkToDescriptor(path)) return NotRegular(path);
+  if (!S_ISREG(info.st_mode)) return NotRegular(path);
   return info.st_mode & kAll;
 }
 
 }  // namespace
+
+Status CheckPath(const std::string& path) {
+  if (path.find('\0') == std::string::npos) return Status::Ok();
+  return Status::InvalidArgument("a path with a NUL in it, behind " + std::string(path.c_str()));
+}
 
 Result<MappedFile> MappedFile::Open(const std::string& path) {
   const Result<RegularFile> file = OpenToRead(path);

@@ -14,6 +14,10 @@
 
 namespace tepal {
 
+// An error if there is a NUL in it: the system would take what stands before that for the path.
+// Whatever opens a file here asks this first.
+Status CheckPath(const std::string& path);
+
 // The bytes of a regular file, read-only. An empty file has none.
 class MappedFile {
  public:

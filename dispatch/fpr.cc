@@ -363,7 +363,7 @@ double VariablePaper(uint64_t num_keys, uint64_t num_bits, double k) {
 double SplitBlocked(uint64_t num_keys, uint64_t num_bits, uint32_t words_per_block,
                     uint32_t word_bits) {
   const uint64_t block_bits = uint64_t{words_per_block} * word_bits;
-  if (block_bits == 0 || num_bits < block_bits) return kNoFilter;
+  if (block_bits == 0 || num_bits < block_bits || words_per_block > kMaxProbes) return kNoFilter;
   const uint64_t num_blocks = num_bits / block_bits;
   const double mean_load = static_cast<double>(num_keys) / static_cast<double>(num_blocks);
   if (Saturated(mean_load, 1, word_bits, words_per_block)) return 1;

@@ -276,6 +276,7 @@ Result<MachineProfile> MachineProfile::Load(const std::string& path) try {
 
 Status MachineProfile::Save(const std::string& path) const try {
   if (Status status = Validate(); !status.ok()) return status;
+  if (Status status = CheckPath(path); !status.ok()) return status;
   const std::filesystem::path directory = std::filesystem::path(path).parent_path();
   std::error_code error;
   if (!directory.empty()) std::filesystem::create_directories(directory, error);

@@ -281,10 +281,13 @@ TEST_F(FilesTest, ALinkToADescriptorIsNotReplaced) {
   const int out = open(Path("out").c_str(), O_RDONLY);
   ASSERT_GE(out, 0);
   fs::create_symlink("/proc/self/fd/" + std::to_string(out), Path("link"));
-  ExpectError(WriteFile(Path("link"), FilterOf(kKeys).View()), StatusCode::kIoError,
-              "not a regular file", Path("link"));
-  EXPECT_TRUE(fs::is_symlink(Path("link")));
-  close(out);
+  for (const char* descriptor_is : {"open", "closed"}) {
+    SCOPED_TRACE(descriptor_is);
+    ExpectError(WriteFile(Path("link"), FilterOf(kKeys).View()), StatusCode::kIoError,
+                "not a regular file", Path("link"));
+    EXPECT_TRUE(fs::is_symlink(Path("link")));
+    close(out);
+  }
   // Any other link is replaced, and what it leads to stays.
   fs::create_symlink(Path("out"), Path("other"));
   EXPECT_TRUE(WriteFile(Path("other"), FilterOf(kKeys).View()).ok());
@@ -300,6 +303,8 @@ TEST_F(FilesTest, PathsWithANulAreRefused) {
   ExpectError(MappedFilter::Open(path).status(), code, "NUL", Path("victim"));
   ExpectError(ReadFile(path, 10).status(), code, "NUL", Path("victim"));
   ExpectError(MachineProfile::BuiltIn().Save(path), code, "NUL", Path("victim"));
+  const std::string below = Path("directory") + std::string("\0/profile.json", 14);
+  ExpectError(MachineProfile::BuiltIn().Save(below), code, "NUL", Path("directory"));
   EXPECT_EQ(ReadAll(Path("victim")), (std::vector<uint8_t>{'o', 'l', 'd'}));
   EXPECT_EQ(NumFiles(), 1u);
 }

@@ -552,7 +552,9 @@ TEST(FprLimits, ArgumentsThatDescribeNoFilterGiveNan) {
   EXPECT_TRUE(std::isnan(VariablePaper(1, 64, std::numeric_limits<double>::infinity())));
   EXPECT_TRUE(std::isnan(SplitBlocked(1, 255, 8, 32)));
   EXPECT_TRUE(std::isnan(SplitBlocked(1, 256, 0, 32)));
+  EXPECT_TRUE(std::isnan(SplitBlocked(1, 1 << 20, kTooMany, 32)));
   EXPECT_TRUE(std::isnan(LineBlocked(1, 511, 512, 8)));
+  EXPECT_TRUE(std::isnan(LineBlocked(1, 1 << 20, 512, kTooMany)));
   EXPECT_TRUE(std::isnan(FalseOverlapStandard(1, 1, 0, 1)));
   EXPECT_TRUE(std::isnan(FalseOverlapPartitioned(1, 1, 4, 5)));
   EXPECT_TRUE(std::isnan(DoubleHashingFloor(1, 0)));
