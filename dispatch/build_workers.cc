@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <new>
+#include <exception>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -196,29 +197,23 @@ std::unique_ptr<BuildWorker> MakePrivateWorker(SharedBuild& shared, bool is_firs
     if (!filter.ok()) return nullptr;
     own.emplace(std::move(*filter));
   }
-  return std::unique_ptr<BuildWorker>(new (std::nothrow) PrivateWorker(shared, std::move(own)));
+  return std::make_unique<PrivateWorker>(shared, std::move(own));
 }
 
 std::unique_ptr<BuildWorker> MakePartitionWorker(SharedBuild& shared) {
   Result<Buffer> hashes = PartitionWorker::AllocateHashes(shared);
   if (!hashes.ok()) return nullptr;
-  return std::unique_ptr<BuildWorker>(new (std::nothrow)
-                                          PartitionWorker(shared, std::move(*hashes)));
+  return std::make_unique<PartitionWorker>(shared, std::move(*hashes));
 }
 
 std::unique_ptr<BuildWorker> MakeAtomicWorker(SharedBuild& shared) {
-  BuildWorker* worker = nullptr;
-  if (shared.shape.table != nullptr) {
-    worker = new (std::nothrow) AtomicScatteredWorker(shared);
-  } else {
-    worker = new (std::nothrow) AtomicBlockedWorker(shared);
-  }
-  return std::unique_ptr<BuildWorker>(worker);
+  if (shared.shape.table != nullptr) return std::make_unique<AtomicScatteredWorker>(shared);
+  return std::make_unique<AtomicBlockedWorker>(shared);
 }
 
 }  // namespace
 
-std::unique_ptr<BuildWorker> MakeWorker(SharedBuild& shared, bool is_first) {
+std::unique_ptr<BuildWorker> MakeWorker(SharedBuild& shared, bool is_first) try {
   switch (shared.strategy) {
     case BuildStrategy::kPartitioned:
       return MakePartitionWorker(shared);
@@ -227,6 +222,8 @@ std::unique_ptr<BuildWorker> MakeWorker(SharedBuild& shared, bool is_first) {
     default:
       return MakePrivateWorker(shared, is_first);
   }
+} catch (const std::exception&) {
+  return nullptr;
 }
 
 }  // namespace tepal

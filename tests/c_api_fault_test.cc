@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "tepal/c_api.h"
+#include "tests/c_api_util.h"
 #include "tests/failing_memory.h"
 #include "tests/guarded_memory.h"
 #include "tests/test_files.h"
@@ -96,15 +97,6 @@ class NoMemoryInCTest : public ::testing::Test {
     EXPECT_EQ(tepal_filter_create(&geometry, nullptr, &filter), TEPAL_OK);
     EXPECT_EQ(tepal_filter_insert(filter, &keys), TEPAL_OK);
     return filter;
-  }
-
-  // The smaller filter is one that Parquet can have.
-  static tepal_geometry GeometryOfBits(uint64_t num_bits) {
-    tepal_geometry geometry = TEPAL_GEOMETRY_INIT;
-    geometry.hash = TEPAL_HASH_XXH64;
-    geometry.num_bits = num_bits;
-    geometry.num_probes = 8;
-    return geometry;
   }
 
   std::span<const uint8_t> Bytes() const {

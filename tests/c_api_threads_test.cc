@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "tepal/c_api.h"
+#include "tests/c_api_util.h"
 #include "tests/guarded_memory.h"
 #include "tests/many_threads.h"
 #include "tests/test_files.h"
@@ -27,15 +28,6 @@ const std::vector<uint64_t> kOtherKeys = RandomValues(kSeed + 1, kNumKeys);
 
 tepal_column ColumnOf(const std::vector<uint64_t>& keys) {
   return tepal_u64_column(keys.data(), keys.size());
-}
-
-// One that Parquet can have.
-tepal_geometry GeometryOfBits(uint64_t num_bits) {
-  tepal_geometry geometry = TEPAL_GEOMETRY_INIT;
-  geometry.hash = TEPAL_HASH_XXH64;
-  geometry.num_bits = num_bits;
-  geometry.num_probes = 8;
-  return geometry;
 }
 
 using Handle = std::unique_ptr<tepal_filter, decltype(&tepal_filter_destroy)>;

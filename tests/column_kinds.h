@@ -73,6 +73,21 @@ struct Answers {
   bool operator==(const Answers&) const = default;
 };
 
+// Whether all calls have said the same about the rows of one column. (MayContain knows no nulls.)
+inline void ExpectOneAnswer(const Answers& answers, size_t num_rows) {
+  std::vector<uint32_t> rows, rows_of_every_third;
+  for (uint32_t row = 0; row < num_rows; ++row) {
+    if (!GetBit(answers.bitmap.data(), row)) continue;
+    rows.push_back(row);
+    if (row % 3 == 0) rows_of_every_third.push_back(row);
+    EXPECT_TRUE(row >= answers.single.size() || answers.single[row]) << row;
+  }
+  EXPECT_EQ(answers.rows, rows);
+  EXPECT_EQ(answers.rows_of_every_third, rows_of_every_third);
+  EXPECT_EQ(answers.count, rows.size());
+  EXPECT_EQ(answers.probed, rows.size());
+}
+
 // The arguments are the calls of a filter. Those for hashes have other names than those for keys.
 template <class Probe, class Select, class SelectFrom, class Count, class MayContain>
 Answers Collect(size_t num_rows, const Probe& probe, const Select& select,

@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include "dispatch/build_workers.h"
 #include "dispatch/shape.h"
 #include "tepal/tepal.h"
 #include "tests/failing_memory.h"
@@ -48,6 +49,7 @@ int64_t AllocationsOfMakePlan() {
 
 // This must be the first test: only the first plan of a process reads the built-in profile.
 TEST(NoMemoryTest, IsReportedByTheFirstPlan) {
+  ASSERT_EQ(setenv("XDG_CACHE_HOME", "/proc/nowhere", /*overwrite=*/1), 0);  // no other profile
   const int64_t first = AllocationsOfMakePlan();
   EXPECT_GT(first, AllocationsOfMakePlan() + 100);
 }
@@ -153,29 +155,51 @@ TEST_P(NoMemoryForLayoutTest, IsReportedByBuilders) {
   }
 }
 
-// Most of these threads come while another one has the first worker, and must wait for it.
+// Inserts each part in a thread of its own, none of which gets memory. Whether one has asked for
+// it, as they do if another one has the first worker.
+bool InsertWithoutMemory(ParallelBuilder& builder, std::span<const uint64_t> keys) {
+  constexpr size_t kNumParts = 4;
+  std::atomic<bool> has_failed = false;
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < kNumParts; ++i) {
+    const size_t begin = keys.size() * i / kNumParts, end = keys.size() * (i + 1) / kNumParts;
+    threads.emplace_back([&builder, &has_failed, part = keys.subspan(begin, end - begin)] {
+      const FailingMemory failing(0, /*once=*/false);
+      builder.Insert(part);
+      if (FailingMemory::HasFailed()) has_failed = true;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return has_failed;
+}
+
 TEST(NoMemoryTest, ForMoreWorkersMakesThreadsShareTheFirst) {
+  constexpr int kMaxRounds = 200;
   const std::vector<uint64_t> keys = RandomValues(2, 1'000'000);
   const Geometry geometry = Geometry::For(Layout::kSplit256, keys.size(), 12);
   Filter expected = MakeFilter(geometry);
   expected.Insert(keys);
   for (const BuildStrategy strategy :
        {BuildStrategy::kPrivate, BuildStrategy::kPartitioned, BuildStrategy::kAtomic}) {
-    ParallelBuilder builder = ParallelBuilder::Create(geometry, {}, strategy).value();
-    std::atomic<bool> has_failed = strategy == BuildStrategy::kAtomic;  // has no workers
-    for (int round = 0; round < 100 && (round == 0 || !has_failed); ++round) {
-      std::vector<std::thread> threads;
-      for (int i = 0; i < 4; ++i) {
-        threads.emplace_back([&] {
-          const FailingMemory failing(0, /*once=*/false);
-          builder.Insert(keys);
-          if (FailingMemory::HasFailed()) has_failed = true;
-        });
-      }
-      for (std::thread& thread : threads) thread.join();
+    SCOPED_TRACE(static_cast<int>(strategy));
+    bool has_failed = false;
+    for (int round = 0; round < kMaxRounds && !has_failed; ++round) {
+      ParallelBuilder builder = ParallelBuilder::Create(geometry, {}, strategy).value();
+      has_failed = InsertWithoutMemory(builder, keys);
+      ASSERT_EQ(BytesOf(std::move(builder).Finish().value()), BytesOf(expected));
     }
     EXPECT_TRUE(has_failed) << "no thread has asked for a worker of its own";
-    EXPECT_EQ(BytesOf(std::move(builder).Finish().value()), BytesOf(expected));
+  }
+}
+
+TEST_P(NoMemoryForLayoutTest, ForAFurtherWorkerIsNoException) {
+  for (const BuildStrategy strategy : StrategiesFor(GetParam())) {
+    SCOPED_TRACE(static_cast<int>(strategy));
+    SharedBuild shared(FilterOf(geometry_), strategy, kCountedMemory);
+    ExpectSurvives([&] {
+      const bool is_made = MakeWorker(shared, /*is_first=*/false) != nullptr;
+      return is_made ? StatusCode::kOk : StatusCode::kOutOfMemory;
+    });
   }
 }
 
@@ -187,9 +211,11 @@ TEST_P(NoMemoryForLayoutTest, WhileAnErrorIsExplainedIsReported) {
   constexpr StatusCode kWrong = StatusCode::kInvalidArgument;
   ExpectSurvives([&] { return wrong.Validate(); }, kWrong);
   ExpectSurvives([&] { return Filter::Create(wrong); }, kWrong);
+  ExpectSurvives([&] { return Filter::FromBytes(geometry_, filter.bytes().first(8)); }, kWrong);
   ExpectSurvives([&] { return FilterView::Over(geometry_, filter.bytes().first(8)); }, kWrong);
   ExpectSurvives([&] { return Shrink(filter.View(), wrong); }, kWrong);
   ExpectSurvives([&] { return fpr::KeysForRate(geometry_, 2); }, kWrong);
+  ExpectSurvives([&] { return fpr::GeometryForRate(GetParam(), 10, 2); }, kWrong);
   GuardedArray<uint8_t> misaligned(filter.bytes().size(), 1);
   std::ranges::copy(filter.bytes(), misaligned.data());
   const std::vector<uint8_t> ones(filter.bytes().size(), 0xFF);
@@ -303,6 +329,10 @@ TEST(NoMemoryDeathTest, WhileAWrongEnvironmentIsExplainedIsReported) {
   ASSERT_EQ(setenv("TEPAL_TARGET", "6502", /*overwrite=*/1), 0);
   EXPECT_EXIT(look(), ::testing::ExitedWithCode(0), "");
   unsetenv("TEPAL_TARGET");
+}
+
+TEST(NoMemoryTest, IsReportedBySizesForRates) {
+  ExpectSurvives([] { return fpr::GeometryForRate(Layout::kStandard, 10, 0.01); });
 }
 
 TEST(NoMemoryTest, IsReportedByThePlanner) {

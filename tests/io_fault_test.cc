@@ -240,8 +240,14 @@ TEST_F(IoFaultTest, HugeWritesAreSplit) {
 TEST_F(IoFaultTest, BytesAreStoredBeforeTheirNameAndThatBeforeTheCallReturns) {
   const ScopedFault none({.call = "no such call"});
   ASSERT_TRUE(WriteFile(path_, new_.View()).ok());
-  EXPECT_THAT(NamesOf(none.calls()), ElementsAre("stat", "open", "write", "write", "open", "fsync",
-                                                 "close", "rename", "fsync", "close"));
+  const std::vector<SystemCall>& calls = none.calls();
+  ASSERT_THAT(NamesOf(calls), ElementsAre("stat", "open", "write", "write", "open", "fsync",
+                                          "close", "rename", "fsync", "close"));
+  const int file = calls[1].descriptor;
+  const int directory = calls[4].descriptor;
+  EXPECT_NE(file, directory);
+  for (const size_t of_file : {2, 3, 5, 6}) EXPECT_EQ(calls[of_file].descriptor, file) << of_file;
+  for (const size_t of_directory : {8, 9}) EXPECT_EQ(calls[of_directory].descriptor, directory);
 }
 
 // Whatever it is, it might be a device, which root would lose.

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <random>
 #include <string>
@@ -17,21 +16,22 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/test_files.h"
+
 namespace tepal::tool {
 namespace {
 
 // A file that is gone after the test.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const std::string& content)
-      : path_(::testing::TempDir() + "tepal_key_reader_" + std::to_string(getpid())) {
+  explicit TemporaryFile(const std::string& content) {
     std::ofstream(path_, std::ios::binary) << content;
   }
-  ~TemporaryFile() { std::filesystem::remove(path_); }
   const std::string& path() const { return path_; }
 
  private:
-  std::string path_;
+  const testing::TemporaryDirectory directory_;
+  const std::string path_ = directory_.PathOf("keys");
 };
 
 struct Answer {

@@ -19,7 +19,7 @@ add_executable(shared_library_test
   $<TARGET_OBJECTS:threads_test>)
 target_include_directories(shared_library_test PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(shared_library_test PRIVATE tepal_shared tepal_options tepal::xxhash GTest::gmock GTest::gtest_main)
-add_test(NAME shared_library_test COMMAND shared_library_test)
+tepal_add_test(shared_library_test)
 
 # The consumers of the package are not sanitized, and do not run if they were made for another CPU.
 if(TEPAL_INSTALL AND tepal_kinds STREQUAL "static;shared" AND NOT TEPAL_SANITIZE AND NOT CMAKE_CROSSCOMPILING)

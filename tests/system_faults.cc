@@ -21,11 +21,15 @@ void DieIf(bool now) {
   if (now) kill(getpid(), SIGKILL);
 }
 
+void NoteOpened(int descriptor) {
+  if (g_fault != nullptr) g_fault->Opened(descriptor);
+}
+
 // `call`, which fails with -1 and errno, with the fault that is in force.
 template <class Call>
-auto WithFault(std::string_view name, const Call& call) -> decltype(call()) {
+auto WithFault(const SystemCall& noted, const Call& call) -> decltype(call()) {
   if (g_fault == nullptr) return call();
-  const Fault fault = g_fault->Next({name});
+  const Fault fault = g_fault->Next(noted);
   DieIf(fault.death == Death::kBefore);
   if (fault.error != 0) {
     errno = fault.error;
@@ -38,15 +42,15 @@ auto WithFault(std::string_view name, const Call& call) -> decltype(call()) {
 
 // The same for read and write, whose `call` takes the bytes that it may transfer.
 template <class Call>
-ssize_t TransferWithFault(std::string_view name, size_t num_bytes, const Call& call) {
-  if (g_fault == nullptr) return call(num_bytes);
-  const Fault fault = g_fault->Next({name, num_bytes});
+ssize_t TransferWithFault(const SystemCall& noted, const Call& call) {
+  if (g_fault == nullptr) return call(noted.num_bytes);
+  const Fault fault = g_fault->Next(noted);
   DieIf(fault.death == Death::kBefore);
   if (fault.error != 0) {
     errno = fault.error;
     return -1;
   }
-  num_bytes = std::min(num_bytes, fault.max_bytes);
+  const size_t num_bytes = std::min(noted.num_bytes, fault.max_bytes);
   const ssize_t result = fault.pretend ? static_cast<ssize_t>(num_bytes) : call(num_bytes);
   DieIf(fault.death == Death::kAfter);
   return result;
@@ -75,6 +79,7 @@ Fault ScopedFault::Next(const SystemCall& call) {
 
 }  // namespace tepal::testing
 
+using tepal::testing::NoteOpened;
 using tepal::testing::TransferWithFault;
 using tepal::testing::WithFault;
 
@@ -100,7 +105,7 @@ ssize_t __real_write(int, const void*, size_t);
 // As Linux does, it frees the descriptor even if it fails.
 int __wrap_close(int descriptor) {
   bool is_closed = false;
-  const int result = WithFault("close", [&] {
+  const int result = WithFault({"close", 0, descriptor}, [&] {
     is_closed = true;
     return __real_close(descriptor);
   });
@@ -111,7 +116,7 @@ int __wrap_close(int descriptor) {
 }
 
 int __wrap_dup(int descriptor) {
-  return WithFault("dup", [&] { return __real_dup(descriptor); });
+  return WithFault({"dup"}, [&] { return __real_dup(descriptor); });
 }
 
 // Whatever the command takes: an int, or a pointer (libgcov locks its files).
@@ -120,24 +125,24 @@ int __wrap_fcntl(int descriptor, int command, ...) {
   va_start(arguments, command);
   void* argument = va_arg(arguments, void*);
   va_end(arguments);
-  return WithFault("fcntl", [&] { return __real_fcntl(descriptor, command, argument); });
+  return WithFault({"fcntl"}, [&] { return __real_fcntl(descriptor, command, argument); });
 }
 
 int __wrap_fstat(int descriptor, struct stat* info) {
-  return WithFault("fstat", [&] { return __real_fstat(descriptor, info); });
+  return WithFault({"fstat"}, [&] { return __real_fstat(descriptor, info); });
 }
 
 int __wrap_fsync(int descriptor) {
-  return WithFault("fsync", [&] { return __real_fsync(descriptor); });
+  return WithFault({"fsync", 0, descriptor}, [&] { return __real_fsync(descriptor); });
 }
 
 off_t __wrap_lseek(int descriptor, off_t offset, int whence) {
-  return WithFault("lseek", [&] { return __real_lseek(descriptor, offset, whence); });
+  return WithFault({"lseek"}, [&] { return __real_lseek(descriptor, offset, whence); });
 }
 
 void* __wrap_mmap(void* at, size_t num_bytes, int protection, int flags, int file, off_t offset) {
   void* memory = MAP_FAILED;
-  WithFault("mmap", [&] {
+  WithFault({"mmap"}, [&] {
     memory = __real_mmap(at, num_bytes, protection, flags, file, offset);
     return 0;
   });
@@ -149,28 +154,32 @@ int __wrap_open(const char* path, int flags, ...) {
   va_start(arguments, flags);
   const mode_t permissions = (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
   va_end(arguments);
-  return WithFault("open", [&] { return __real_open(path, flags, permissions); });
+  return WithFault({"open"}, [&] {
+    const int descriptor = __real_open(path, flags, permissions);
+    NoteOpened(descriptor);
+    return descriptor;
+  });
 }
 
 ssize_t __wrap_read(int descriptor, void* bytes, size_t num_bytes) {
-  return TransferWithFault("read", num_bytes,
+  return TransferWithFault({"read", num_bytes, descriptor},
                            [&](size_t count) { return __real_read(descriptor, bytes, count); });
 }
 
 int __wrap_rename(const char* from, const char* to) {
-  return WithFault("rename", [&] { return __real_rename(from, to); });
+  return WithFault({"rename"}, [&] { return __real_rename(from, to); });
 }
 
 int __wrap_stat(const char* path, struct stat* info) {
-  return WithFault("stat", [&] { return __real_stat(path, info); });
+  return WithFault({"stat"}, [&] { return __real_stat(path, info); });
 }
 
 int __wrap_unlink(const char* path) {
-  return WithFault("unlink", [&] { return __real_unlink(path); });
+  return WithFault({"unlink"}, [&] { return __real_unlink(path); });
 }
 
 ssize_t __wrap_write(int descriptor, const void* bytes, size_t num_bytes) {
-  return TransferWithFault("write", num_bytes,
+  return TransferWithFault({"write", num_bytes, descriptor},
                            [&](size_t count) { return __real_write(descriptor, bytes, count); });
 }
 

@@ -1,7 +1,7 @@
 // System calls that fail, do less than they were asked to, or are the last thing that a process
-// does. A test that links system_faults.cc (tepal_test_with_faults in CMakeLists.txt) has the
-// calls of the library, of the tool's parts and of itself go through it; they are as always unless
-// a ScopedFault lives in the same thread.
+// does. A test or fuzzer that links system_faults.cc (see system_faults.cmake) has the calls of the
+// library, of the tool's parts and of itself go through it; they are as always unless a
+// ScopedFault lives in the same thread.
 #ifndef TEPAL_TESTS_SYSTEM_FAULTS_H_
 #define TEPAL_TESTS_SYSTEM_FAULTS_H_
 
@@ -16,6 +16,7 @@ namespace tepal::testing {
 struct SystemCall {
   std::string_view name;
   size_t num_bytes = 0;  // that a read or a write was asked for
+  int descriptor = -1;   // of read, write, fsync and close; the new one of open
 
   bool operator==(const SystemCall&) const = default;
 };
@@ -48,6 +49,8 @@ class ScopedFault {
   // For system_faults.cc: notes the call. The fault if it is to have it, otherwise one that does
   // nothing.
   Fault Next(const SystemCall& call);
+  // And what the last one, an open, has opened.
+  void Opened(int descriptor) { calls_.back().descriptor = descriptor; }
 
  private:
   Fault fault_;

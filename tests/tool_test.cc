@@ -409,9 +409,7 @@ TEST_F(ToolTest, AFailedBuildLeavesTheOldFilter) {
   Write("bad.u64", "12345");
   ExpectFailure("tepal build bad.u64 --format u64 -o seen.tpl", 1, "bad.u64");
   EXPECT_EQ(Read("seen.tpl"), before);
-  size_t num_files = 0;
-  for ([[maybe_unused]] const auto& entry : fs::directory_iterator(directory_)) ++num_files;
-  EXPECT_EQ(num_files, 5u);  // keys.txt, seen.tpl, bad.u64, .out, .err
+  EXPECT_EQ(testing::NumEntries(directory_), 5u);  // keys.txt, seen.tpl, bad.u64, .out, .err
 }
 
 }  // namespace

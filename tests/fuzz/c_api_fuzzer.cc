@@ -303,7 +303,8 @@ class Session {
     const tepal_geometry geometry = AnyGeometry();
     if (geometry.num_bits > kMaxBits) return;
     tepal_filter* made = nullptr;
-    Keep(tepal_filter_create(&geometry, AnyMemory(), &made), made, {});
+    const tepal_status status = tepal_filter_create(&geometry, AnyMemory(), &made);
+    Keep(status, made, {});
   }
 
   void Insert() {
@@ -411,7 +412,8 @@ class Session {
                                 tepal_parquet_read_exactly};
     const auto reader = readers[input_.TakeBelow(readers.size())];
     tepal_filter* made = nullptr;
-    Keep(reader(bytes.data(), bytes.size(), AnyMemory(), &made), made, hashes);
+    const tepal_status status = reader(bytes.data(), bytes.size(), AnyMemory(), &made);
+    Keep(status, made, hashes);
     OpenBytes(bytes, hashes);
   }
 
@@ -555,8 +557,8 @@ class Session {
     const Slot& a = AnySlot();
     const Slot& b = AnySlot();
     tepal_filter* made = nullptr;
-    Keep(tepal_filter_merge(a.filter, b.filter, AnyMemory(), &made), made,
-         Joined(a.hashes, b.hashes));
+    const tepal_status status = tepal_filter_merge(a.filter, b.filter, AnyMemory(), &made);
+    Keep(status, made, Joined(a.hashes, b.hashes));
   }
 
   void Shrink() {
@@ -568,7 +570,8 @@ class Session {
       Resize(input_, &smaller);
     }
     tepal_filter* made = nullptr;
-    Keep(tepal_filter_shrink(slot.filter, &smaller, AnyMemory(), &made), made, slot.hashes);
+    const tepal_status status = tepal_filter_shrink(slot.filter, &smaller, AnyMemory(), &made);
+    Keep(status, made, slot.hashes);
   }
 
   void Compare() {
@@ -585,7 +588,8 @@ class Session {
     uint64_t num_keys = kUntouched;
     const bool estimated = Ok(tepal_filter_estimate_keys(a.filter, &num_keys));
     TEPAL_FUZZ_EXPECT(estimated == (num_keys != kUntouched));
-    TEPAL_FUZZ_EXPECT(estimated == (a.filter != nullptr && fill_ratio < 1));
+    // Of some bits there is no estimate: no number of keys makes them.
+    TEPAL_FUZZ_EXPECT(!estimated || (a.filter != nullptr && fill_ratio < 1));
   }
 
   void Build() {
