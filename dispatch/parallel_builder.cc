@@ -23,9 +23,12 @@ namespace {
 constexpr uint64_t kPrivateBytesBlocked = uint64_t{16} << 20;
 constexpr uint64_t kPrivateBytesScattered = uint64_t{64} << 20;
 
+// More would only take memory. At least 2, also where the cores cannot be counted.
+size_t MaxWorkers() { return std::max(std::thread::hardware_concurrency(), 2u); }
+
 // Would a filter for each core but the first, which has the builder's, be the best way?
 bool PrivateIsBest(const Geometry& geometry) {
-  const uint64_t others = std::max(std::thread::hardware_concurrency(), 2u) - 1;
+  const uint64_t others = MaxWorkers() - 1;
   const uint64_t limit =
       IsScattered(geometry.layout) ? kPrivateBytesScattered : kPrivateBytesBlocked;
   return geometry.num_bytes() <= limit / others;
@@ -42,22 +45,27 @@ Result<BuildStrategy> Choose(const Geometry& geometry, BuildStrategy wanted) {
   return IsScattered(geometry.layout) ? BuildStrategy::kAtomic : BuildStrategy::kPartitioned;
 }
 
-// Idle workers. There is always at least one worker, so that a thread may wait for it.
+// Idle workers. There is always at least one worker, so that a thread may wait for it, and there
+// are no more than cores, however many threads insert.
 class WorkerPool {
  public:
   explicit WorkerPool(SharedBuild& shared) : shared_(shared) {}
 
   bool AddFirst() {
     idle_ = MakeWorker(shared_, /*is_first=*/true);
+    num_workers_ = 1;
     return idle_ != nullptr;
   }
 
   std::unique_ptr<BuildWorker> Take() {
-    if (std::unique_ptr<BuildWorker> worker = TakeIdle()) return worker;
-    if (std::unique_ptr<BuildWorker> worker = MakeWorker(shared_, /*is_first=*/false)) {
-      return worker;
-    }
     std::unique_lock lock(mutex_);
+    if (idle_ == nullptr && num_workers_ < max_workers_) {
+      ++num_workers_;
+      lock.unlock();
+      if (auto worker = MakeWorker(shared_, /*is_first=*/false)) return worker;
+      lock.lock();
+      --num_workers_;
+    }
     returned_.wait(lock, [this] { return idle_ != nullptr; });
     return PopIdle();
   }
@@ -72,15 +80,11 @@ class WorkerPool {
   }
 
   void Finish(const KernelSet& kernels) {
-    while (const std::unique_ptr<BuildWorker> worker = TakeIdle()) worker->Finish(kernels);
+    const std::lock_guard lock(mutex_);
+    while (idle_ != nullptr) PopIdle()->Finish(kernels);
   }
 
  private:
-  std::unique_ptr<BuildWorker> TakeIdle() {
-    const std::lock_guard lock(mutex_);
-    return idle_ == nullptr ? nullptr : PopIdle();
-  }
-
   std::unique_ptr<BuildWorker> PopIdle() {
     std::unique_ptr<BuildWorker> worker = std::move(idle_);
     idle_ = std::move(worker->next);
@@ -88,9 +92,11 @@ class WorkerPool {
   }
 
   SharedBuild& shared_;
+  const size_t max_workers_ = MaxWorkers();
   std::mutex mutex_;
   std::condition_variable returned_;
   std::unique_ptr<BuildWorker> idle_;
+  size_t num_workers_ = 0;
 };
 
 }  // namespace

@@ -20,6 +20,9 @@ namespace {
 constexpr size_t kMaxSizes = 64;
 constexpr size_t kMaxCurves = 256;
 constexpr double kMaxNs = 1e6;
+// The fewest bits touched, and the least distance of two curves: beyond them, lines become too
+// steep for numbers.
+constexpr double kMinTouched = 0.01;
 constexpr double kNoCurve = std::numeric_limits<double>::quiet_NaN();
 
 // A share of the keys makes one probe more or less; otherwise these run as their models do.
@@ -83,8 +86,8 @@ std::string NameOf(const TimeCurve& curve) {
 Status CheckCurve(const TimeCurve& curve, size_t num_sizes) {
   if (LayoutName(curve.layout).empty()) return Wrong("a curve's layout is not one of Layout");
   const double touched = curve.bits_per_key_touched;
-  if (!(touched > 0 && touched <= 64)) {
-    return Wrong(NameOf(curve) + ": must lie above 0 and be at most 64");
+  if (!(touched >= kMinTouched && touched <= 64)) {
+    return Wrong(NameOf(curve) + ": must lie between 0.01 and 64");
   }
   if (curve.ns.size() != num_sizes) {
     return Wrong(NameOf(curve) + " has " + std::to_string(curve.ns.size()) +
@@ -165,6 +168,16 @@ Status MachineProfile::Validate() const try {
     if (key(curves[i - 1]) >= key(curves[i])) {
       return Wrong(NameOf(curves[i]) +
                    ": curves must be different, and ordered by layout, operation, bits touched");
+    }
+  }
+  for (size_t i = 1; i < curves.size(); ++i) {
+    const TimeCurve& below = curves[i - 1];
+    const double distance = curves[i].bits_per_key_touched - below.bits_per_key_touched;
+    const bool of_one_line =
+        below.layout == curves[i].layout && below.operation == curves[i].operation;
+    if (of_one_line && distance < kMinTouched) {
+      return Wrong(NameOf(curves[i]) + ": too close to " +
+                   std::to_string(below.bits_per_key_touched));
     }
   }
   for (const Layout layout :

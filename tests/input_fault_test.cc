@@ -50,7 +50,8 @@ class InputFaultTest : public ::testing::TestWithParam<KeyFormat> {
  protected:
   InputFaultTest() {
     std::ofstream(path_, std::ios::binary) << kContent;
-    options_ = {.path = path_, .format = GetParam(), .header = false};
+    options_ = {.path = path_, .format = GetParam()};
+    options_.header = GetParam() != KeyFormat::kCsv;
   }
 
   // The input with this error in the first, the second ... `call`, until there are no more: how

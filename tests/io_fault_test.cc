@@ -246,8 +246,9 @@ TEST_F(IoFaultTest, BytesAreStoredBeforeTheirNameAndThatBeforeTheCallReturns) {
   const int file = calls[1].descriptor;
   const int directory = calls[4].descriptor;
   EXPECT_NE(file, directory);
-  for (const size_t of_file : {2, 3, 5, 6}) EXPECT_EQ(calls[of_file].descriptor, file) << of_file;
-  for (const size_t of_directory : {8, 9}) EXPECT_EQ(calls[of_directory].descriptor, directory);
+  for (const size_t of_file : {2u, 3u, 5u, 6u})
+    EXPECT_EQ(calls[of_file].descriptor, file) << of_file;
+  for (const size_t of_directory : {8u, 9u}) EXPECT_EQ(calls[of_directory].descriptor, directory);
 }
 
 // Whatever it is, it might be a device, which root would lose.

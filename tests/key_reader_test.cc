@@ -309,6 +309,27 @@ TEST(CsvReaderTest, ManyRecordsSurviveEveryEndOfAWindow) {
   EXPECT_EQ(ReadPipe(content, Csv("2"), 4093).keys, keys);
 }
 
+TEST(CsvReaderTest, LongRecordsComeThroughPipesInPieces) {
+  const std::string value(3 * Input::kWindowBytes + 5, '"');
+  std::string quoted = "\"";
+  for (const char c : value) quoted += std::string(2, c);
+  quoted += '"';
+  const std::string content = "a," + quoted + "\n1," + quoted + "\n2,x\n3,y";
+  const Strings expected = {value, "x", "y"};
+  EXPECT_EQ(ReadPipe(content, Csv("2"), 65536).keys, expected);
+  EXPECT_EQ(ReadPipe(content, Csv(value), 65536).keys, expected);
+}
+
+TEST(CsvReaderTest, AnErrorShowsTheBeginningOfALongHeader) {
+  std::string header = "first";
+  for (int i = 0; i < 100'000; ++i) header += ",column " + std::to_string(i);
+  const std::string message = ReadFile(header + "\n", Csv("missing")).status.message();
+  EXPECT_NE(message.find("there are: first, column 0, column 1"), std::string::npos) << message;
+  EXPECT_TRUE(message.ends_with(" ...")) << message;
+  EXPECT_LT(message.size(), 1000u);
+  EXPECT_EQ(ReadFile(header + "\n", Csv("column 99999")).status.message(), "");
+}
+
 TEST(CsvReaderTest, ErrorsNameFileAndLine) {
   ExpectError("a,b\n1,x\n2\n", Csv("b"), ":3: the record has 1 fields, and column 2 is asked for");
   ExpectError("a,b\n\"1\n1\",x\n\"2,y\n", Csv("b"), ":4: a quote is opened and never closed");

@@ -205,6 +205,34 @@ TEST(ParallelBuilderMemoryTest, ThreadsWithoutMemoryWaitForOthersAndLoseNothing)
             StatusCode::kOutOfMemory);
 }
 
+// However many threads insert: the others wait for one of those.
+TEST(ParallelBuilderMemoryTest, ThereIsAtMostOnePrivateFilterForEachCore) {
+  constexpr size_t kManyThreads = 16;
+  constexpr size_t kKeysEach = 100'000;
+  static std::atomic<unsigned> num_filters;
+  num_filters = 0;
+  MemoryOptions counted;
+  counted.allocator = {.allocate = [](size_t bytes, size_t alignment, void*) -> void* {
+                         ++num_filters;
+                         return std::aligned_alloc(alignment, bytes);
+                       },
+                       .deallocate = [](void* memory, size_t, void*) { std::free(memory); }};
+  const std::vector<uint64_t> keys = RandomValues(kSeed, kManyThreads * kKeysEach);
+  const Geometry geometry = Geometry::For(Layout::kSplit256, keys.size(), 12);
+  Filter expected = MakeFilter(geometry);
+  expected.Insert(keys);
+  ParallelBuilder builder =
+      ParallelBuilder::Create(geometry, counted, BuildStrategy::kPrivate).value();
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < kManyThreads; ++i) {
+    const auto mine = std::span(keys).subspan(i * kKeysEach, kKeysEach);
+    threads.emplace_back([&builder, mine] { builder.Insert(mine); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(num_filters, std::max(std::thread::hardware_concurrency(), 2u));
+  EXPECT_EQ(BytesOf(std::move(builder).Finish().value()), BytesOf(expected));
+}
+
 // ---- The scalar walk over the slots
 
 TEST(SlotWalkTest, PositionsAreThoseOfTheReference) {

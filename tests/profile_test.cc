@@ -167,6 +167,18 @@ TEST(ProfileTest, BadTimesAreRefused) {
   }
 }
 
+// They would make lines so steep that plans cost infinitely many ns, or no number.
+TEST(ProfileTest, CurvesOfTooFewBitsOrTooCloseToEachOtherAreRefused) {
+  MachineProfile profile = MachineProfile::BuiltIn();
+  ASSERT_EQ(profile.curves[0].bits_per_key_touched, 1);
+  profile.curves[1].bits_per_key_touched = std::nextafter(1, 2);
+  EXPECT_THAT(profile.Validate().message(), HasSubstr("too close to 1"));
+  profile.curves[1].bits_per_key_touched = 1.5;
+  EXPECT_TRUE(profile.Validate().ok());
+  profile.curves[0].bits_per_key_touched = 5e-324;
+  EXPECT_THAT(profile.Validate().message(), HasSubstr("between 0.01 and 64"));
+}
+
 TEST(ProfileTest, BadSizesAreRefused) {
   const auto message_with = [](std::vector<uint64_t> sizes) {
     MachineProfile profile = MachineProfile::BuiltIn();

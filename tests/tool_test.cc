@@ -375,6 +375,40 @@ TEST_F(ToolTest, WrongUsageExitsWithTwo) {
   EXPECT_FALSE(Exists("x.tpl"));
 }
 
+TEST_F(ToolTest, UnknownWordsAreNamedBeforeWhatIsMissingWithThem) {
+  ExpectFailure("tepal biuld keys.txt -o seen.tpl", 2, "'biuld' is no command or option");
+  ExpectFailure("tepal --jsn plan", 2, "'--jsn' is no command or option");
+  ExpectFailure("tepal plan --kys 10M", 2, "'--kys' is no command or option");
+}
+
+TEST_F(ToolTest, OptionsThatWouldDoNothingAreRefused) {
+  MakeFilter();
+  ExpectFailure("tepal verify seen.tpl --format text", 2, "--keys");
+  ExpectFailure("tepal query seen.tpl keys.txt --column key", 2, "--format csv");
+  ExpectFailure("tepal query seen.tpl keys.txt --no-header", 2, "--format csv");
+  ExpectFailure("tepal build keys.txt -o x.tpl --delimiter tab", 2, "--format csv");
+  ExpectFailure("tepal build keys.txt -o x.tpl --format csv --crlf", 2, "--format text");
+}
+
+TEST_F(ToolTest, EveryCommandRefusesAnUnknownTarget) {
+  MakeFilter();
+  for (const char* command : {"plan --keys 1M --fpr 1%", "build keys.txt -o x.tpl", "demo 1k",
+                              "query seen.tpl keys.txt", "inspect seen.tpl", "verify seen.tpl",
+                              "targets --quick", "reproduce", "calibrate --time 1ms"}) {
+    ExpectFailure(std::string("TEPAL_TARGET=6502 tepal ") + command, 2, "TEPAL_TARGET");
+  }
+  EXPECT_THAT(Out("TEPAL_TARGET=6502 tepal --help"), HasSubstr("Usage"));
+}
+
+// Between backquotes gnuplot runs commands, and behind a '|' too. This one writes down what it is
+// told.
+TEST_F(ToolTest, ThePathOfAChartIsNoCommand) {
+  Write("gnuplot", "#!/bin/sh\ncat > told.txt\n");
+  fs::permissions(directory_ / "gnuplot", fs::perms::owner_all);
+  Run("PATH=$PWD:$PATH; tepal targets --quick --svg '|a `date` \\ \"b\".svg'");
+  EXPECT_EQ(Lines(Read("told.txt")).at(0), "set output './|a `date` \\ \"b\".svg.part'");
+}
+
 TEST_F(ToolTest, WhatCannotBeReadOrWrittenExitsWithOne) {
   MakeFilter();
   fs::create_directories(directory_ / "folder");
@@ -400,7 +434,28 @@ TEST_F(ToolTest, WhatCannotBeReadOrWrittenExitsWithOne) {
     EXPECT_EQ(full.exit_code, 1);
     EXPECT_THAT(full.err, HasSubstr("cannot write to standard output"));
     EXPECT_EQ(Run("tepal inspect seen.tpl > /dev/full").exit_code, 1);
+    EXPECT_EQ(Run("tepal --help > /dev/full").exit_code, 1);
+    EXPECT_EQ(Run("tepal plan --help > /dev/full").exit_code, 1);
+    EXPECT_EQ(Run("tepal --version > /dev/full").exit_code, 1);
   }
+}
+
+TEST_F(ToolTest, TheOutputIsNeverTheInput) {
+  MakeFilter();
+  const std::string keys = Read("keys.txt");
+  for (const char* build :
+       {"tepal build keys.txt -o keys.txt", "tepal build ./keys.txt -o keys.txt",
+        "tepal build - -o keys.txt < keys.txt"}) {
+    ExpectFailure(build, 2, "is the output as well");
+  }
+  for (const char* query : {"tepal query seen.tpl keys.txt >> keys.txt",
+                            "tepal query seen.tpl - < keys.txt >> keys.txt"}) {
+    ExpectFailure(query, 2, "is the output as well");
+  }
+  EXPECT_EQ(Read("keys.txt"), keys);
+  fs::create_symlink("keys.txt", directory_ / "link.tpl");  // only the link is replaced
+  Out("tepal build keys.txt -o link.tpl");
+  EXPECT_EQ(Read("keys.txt"), keys);
 }
 
 TEST_F(ToolTest, AFailedBuildLeavesTheOldFilter) {

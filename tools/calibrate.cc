@@ -328,11 +328,11 @@ std::span<uint8_t> ProbeArena::Bytes(Fill fill) {
 // ---- Calibrate
 
 Result<MachineProfile> Calibrate(const CalibrateOptions& options) {
-  if (!(options.seconds > 0) || options.max_filter_bytes < kSmallestBytes) {
+  if (!(options.seconds > 0) || options.max_filter_bytes < kSmallestBytes ||
+      options.max_filter_bytes > kMaxBits / 8) {
     return Status::InvalidArgument(
-        "calibrate: seconds must be positive, and max_filter_bytes at "
-        "least " +
-        std::to_string(kSmallestBytes));
+        "calibrate: seconds must be positive, and max_filter_bytes between " +
+        std::to_string(kSmallestBytes) + " and " + std::to_string(kMaxBits / 8));
   }
   const double start = WallSeconds();
   const auto share_of_time = [&] { return (WallSeconds() - start) / options.seconds; };

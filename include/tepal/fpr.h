@@ -4,7 +4,8 @@
 // Everything here assumes ideal hashing (every position uniform and independent) and is meant for 1
 // <= num_bits <= 2^40. The functions named "exact" have at least 10 correct digits down to rates of
 // 1e-30, in microseconds (a few milliseconds at worst): no sum over the bits of the filter, no
-// alternating sums. Rates below 1e-300 may come out as 0.
+// alternating sums. (LineBlocked is meant for blocks of a cache line; with gigabits it takes
+// seconds.) Rates below 1e-300 may come out as 0.
 //
 // Arguments that describe no filter (num_bits == 0, a block larger than the filter, more than
 // kMaxProbes probes) give NaN. No keys give 0, no probes give 1; so a key of variable-paper that

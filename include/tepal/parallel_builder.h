@@ -18,9 +18,9 @@ namespace tepal {
 // How threads keep out of each other's way. The bytes of the filter are the same with all of them.
 enum class BuildStrategy {
   kAuto,         // the fastest one for the layout and the size
-  kPrivate,      // each thread fills a filter of its own, and Finish joins them: while all filters
-                 // but the first, for one thread on each core, take at most 16 MiB (layouts with
-                 // blocks) or 64 MiB
+  kPrivate,      // each thread fills a filter of its own, of which there are at most as many as
+                 // cores, and Finish joins them: while all but the first take at most 16 MiB
+                 // (layouts with blocks) or 64 MiB
   kPartitioned,  // keys are sorted into ranges of blocks, each with a lock: large blocked layouts;
                  // 4 MiB a thread
   kAtomic,       // every bit is set by an atomic OR: the other large ones; several times slower a

@@ -115,10 +115,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   InputOptions options;
   options.format = static_cast<KeyFormat>(input.TakeBelow(4));
   const uint8_t flags = input.Take<uint8_t>();
-  options.crlf = (flags & 1) != 0;
-  options.header = (flags & 2) != 0;
-  options.delimiter = (flags & 4) != 0 ? ';' : ',';
-  if ((flags & 8) != 0) options.column = "b";
+  options.crlf = options.format == KeyFormat::kText && (flags & 1) != 0;
+  if (options.format == KeyFormat::kCsv) {
+    options.header = (flags & 2) != 0;
+    options.delimiter = (flags & 4) != 0 ? ';' : ',';
+    if ((flags & 8) != 0) options.column = "b";
+  }
   const std::span<const uint8_t> rest = input.TakeBytes(size);
   const std::string_view text(reinterpret_cast<const char*>(rest.data()), rest.size());
   ParseUnits(text);

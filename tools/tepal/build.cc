@@ -1,4 +1,6 @@
 // tepal build: keys in, a filter file out.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -75,6 +77,11 @@ Result<Geometry> GeometryWithLayout(const Options& options, uint64_t num_keys) {
       has_only_bytes
           ? Result<Geometry>(GeometryOfBytes(layout, num_keys, max_bytes))
           : fpr::GeometryForRate(layout, num_keys, options.max_fpr.value_or(kDefaultFpr));
+  if (geometry.status().code() == StatusCode::kUnsupported) {
+    return Status::InvalidArgument(std::string(LayoutName(layout)) +
+                                   " has no size for a rate: say with --bytes how large it may be, "
+                                   "and leave --fpr out");
+  }
   if (geometry.ok() && geometry->num_bytes() > max_bytes) {
     return Status::InvalidArgument(
         (has_only_bytes ? "the smallest filter has " : "that rate needs ") +
@@ -155,6 +162,11 @@ Status Build(const Options& options) {
   input.format = options.format.value_or(KeyFormat::kText);
   const Result<std::unique_ptr<KeyReader>> reader = KeyReader::Open(input);
   if (!reader.ok()) return reader.status();
+  // A link would be replaced, and not what it leads to.
+  struct stat output = {};
+  if (lstat(options.output.c_str(), &output) == 0 && (*reader)->input().IsFile(output)) {
+    return Status::InvalidArgument((*reader)->input().name() + " is the output as well");
+  }
   const Result<uint64_t> num_keys = NumKeys(options, **reader);
   if (!num_keys.ok()) return num_keys.status();
   const Result<Geometry> geometry = ChooseGeometry(options, *num_keys);

@@ -15,14 +15,16 @@ namespace {
 constexpr const char* kColors[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                    "#E69F00", "#56B4E9", "#000000", "#999999"};
 
-// Quoted for gnuplot, without its markup ("_" and "^" mean themselves).
+// Quoted for gnuplot, which would run what stands between backquotes in "double" quotes.
 std::string Quoted(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c;
-  }
-  return quoted + "\"";
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? "''" : std::string(1, c);
+  return quoted + "'";
+}
+
+// gnuplot takes what follows a '|' for a command.
+std::string QuotedPath(const std::string& path) {
+  return Quoted(path.starts_with('|') ? "./" + path : path);
 }
 
 std::string Number(double value) { return std::isnan(value) ? "NaN" : Digits("%.10g", value); }
@@ -44,7 +46,8 @@ std::string StyleOf(const Series& series) {
 void WriteData(const Chart& chart, const Series& series, size_t index, std::ostream& out) {
   out << "$data" << index << " << EOD\n";
   for (size_t i = 0; i < series.y.size(); ++i) {
-    out << (chart.categories.empty() ? Number(series.x[i]) : Quoted(chart.categories[i])) << " "
+    // Data knows double quotes only, and runs nothing.
+    out << (chart.categories.empty() ? Number(series.x[i]) : '"' + chart.categories[i] + '"') << " "
         << Number(series.y[i]) << "\n";
   }
   out << "EOD\n";
@@ -90,11 +93,14 @@ Status CheckGnuplot() {
 }
 
 Status WriteSvg(const Chart& chart, const std::string& path) {
+  if (path.find('\n') != std::string::npos) {
+    return Status::InvalidArgument("gnuplot cannot write to a path with a line break in it");
+  }
   std::FILE* const gnuplot = popen("gnuplot", "w");
   if (gnuplot == nullptr) return CheckGnuplot();
   // Under another name until it is complete.
   const std::string unfinished = path + ".part";
-  const std::string script = "set output " + Quoted(unfinished) + "\n" + GnuplotScript(chart);
+  const std::string script = "set output " + QuotedPath(unfinished) + "\n" + GnuplotScript(chart);
   const bool written = std::fwrite(script.data(), 1, script.size(), gnuplot) == script.size();
   const int exit_status = pclose(gnuplot);
   if (written && exit_status == 0 && std::rename(unfinished.c_str(), path.c_str()) == 0) {

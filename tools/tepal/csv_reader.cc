@@ -104,20 +104,17 @@ void CsvReader::Take(std::string_view text) {
   input_.Consume(text.size());
 }
 
-Status CsvReader::FindColumn(const std::vector<std::string>& names) {
+Status CsvReader::FindColumn(const Header& header) {
+  column_ = header.column;
   if (IsNumber(options_.column)) {
     const size_t number = std::stoul(options_.column);
     if (number == 0) return Status::InvalidArgument("columns are counted from 1");
     column_ = number - 1;
-    return Status::Ok();
   }
-  const auto found = std::find(names.begin(), names.end(), options_.column);
-  column_ = static_cast<size_t>(found - names.begin());
-  if (found != names.end()) return Status::Ok();
-  std::string known;
-  for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
+  if (column_.has_value()) return Status::Ok();
+  const std::string& names = header.names;
   return Status::InvalidArgument(input_.name() + ": there is no column '" + options_.column +
-                                 "'; there " + (known.empty() ? "is no header" : "are: " + known));
+                                 "'; there " + (names.empty() ? "is no header" : "are: " + names));
 }
 
 Status CsvReader::SkipByteOrderMark() {
@@ -132,20 +129,40 @@ Status CsvReader::SkipByteOrderMark() {
   return Status::Ok();
 }
 
-Status CsvReader::ReadHeader(std::vector<std::string>& names) {
+// More than one read may bring: a pipe has only pieces of a long record, and looking at all of it
+// after each of them would take quadratic time.
+Result<bool> CsvReader::FillForRecord() {
+  const size_t num_seen = input_.num_unread();
+  const size_t enough = num_seen < Input::kWindowBytes ? num_seen + 1 : 2 * num_seen;
+  while (input_.num_unread() < enough) {
+    const Result<bool> more = input_.Fill();
+    if (!more.ok() || !*more) return more;
+  }
+  return true;
+}
+
+void CsvReader::Header::Add(size_t index, std::string_view name, const std::string& wanted) {
+  constexpr size_t kMaxShown = 500;
+  if (!column.has_value() && name == wanted) column = index;
+  if (names.size() > kMaxShown) return;
+  names += (names.empty() ? "" : ", ") + std::string(name.substr(0, kMaxShown));
+  if (names.size() > kMaxShown) names += " ...";
+}
+
+Status CsvReader::ReadHeader(Header& header) {
   for (bool at_end = false;;) {
     const std::string_view text(input_.unread(), input_.num_unread());
-    names.clear();
-    const Record record =
-        ParseRecord(text, options_.delimiter, at_end, data_,
-                    [&](size_t, std::string_view name) { names.emplace_back(name); });
+    header = {};
+    const Record record = ParseRecord(
+        text, options_.delimiter, at_end, data_,
+        [&](size_t index, std::string_view name) { header.Add(index, name, options_.column); });
     if (record.error != nullptr) return Wrong(record.error);
     const std::string_view taken = text.substr(0, record.num_bytes);
     preamble_ = taken;
     Take(taken);
     if (!WithoutLineEnd(taken).empty() || at_end) return Status::Ok();
     if (!taken.empty()) continue;  // an empty line
-    const Result<bool> more = input_.Fill();
+    const Result<bool> more = FillForRecord();
     if (!more.ok()) return more.status();
     at_end = !*more;
   }
@@ -181,12 +198,12 @@ Status CsvReader::TakeRecords(KeyBatch& batch, bool at_end) {
 
 Result<bool> CsvReader::Next(KeyBatch& batch) {
   if (!column_.has_value()) {
-    std::vector<std::string> names;
+    Header header;
     if (Status status = SkipByteOrderMark(); !status.ok()) return status;
     if (options_.header) {
-      if (Status status = ReadHeader(names); !status.ok()) return status;
+      if (Status status = ReadHeader(header); !status.ok()) return status;
     }
-    if (Status status = FindColumn(names); !status.ok()) return status;
+    if (Status status = FindColumn(header); !status.ok()) return status;
   }
   batch.records.clear();
   data_.clear();
@@ -195,7 +212,7 @@ Result<bool> CsvReader::Next(KeyBatch& batch) {
     if (Status status = TakeRecords(batch, at_end); !status.ok()) return status;
     if (!batch.records.empty()) return true;
     if (at_end) return false;
-    const Result<bool> more = input_.Fill();
+    const Result<bool> more = FillForRecord();
     if (!more.ok()) return more.status();
     at_end = !*more;
   }

@@ -28,9 +28,17 @@ class CsvReader : public KeyReader {
   void Reset() override;
   // Skips what Excel begins its files with.
   Status SkipByteOrderMark();
+  // Of a header, what is needed: it may have millions of columns.
+  struct Header {
+    std::optional<size_t> column;  // that has the wanted name
+    std::string names;             // the first ones, for people
+
+    void Add(size_t index, std::string_view name, const std::string& wanted);
+  };
   // Takes the header: the first record that is not empty, if there is one.
-  Status ReadHeader(std::vector<std::string>& names);
-  Status FindColumn(const std::vector<std::string>& names);
+  Status ReadHeader(Header& header);
+  Status FindColumn(const Header& header);
+  Result<bool> FillForRecord();
   // The records that are complete, up to the size of a batch.
   Status TakeRecords(KeyBatch& batch, bool at_end);
   // The text of a record or of an empty line has been taken.

@@ -67,6 +67,12 @@ Input::~Input() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
+bool Input::IsFile(const struct stat& examined) const {
+  struct stat mine = {};
+  return S_ISREG(examined.st_mode) && fstat(descriptor_, &mine) == 0 &&
+         mine.st_dev == examined.st_dev && mine.st_ino == examined.st_ino;
+}
+
 void Input::Consume(size_t num_bytes) {
   begin_ += num_bytes;
   bytes_consumed_ += num_bytes;
@@ -78,8 +84,8 @@ Result<bool> Input::Fill() {
   end_ -= std::exchange(begin_, 0);
   if (end_ == buffer_.size()) {
     if (buffer_.size() >= kMaxWindowBytes) {
-      return Status::Unsupported(name_ + ": a line or record of more than " +
-                                 std::to_string(kMaxWindowBytes >> 20) + " MiB at byte " +
+      return Status::Unsupported(name_ + ": a line or record of " +
+                                 std::to_string(kMaxWindowBytes >> 20) + " MiB or more at byte " +
                                  std::to_string(bytes_consumed_));
     }
     buffer_.resize(2 * buffer_.size());

@@ -2,6 +2,8 @@
 #ifndef TEPAL_TOOLS_TEPAL_INPUT_H_
 #define TEPAL_TOOLS_TEPAL_INPUT_H_
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -26,6 +28,9 @@ class Input {
   Input& operator=(Input&&) = delete;
   ~Input();
 
+  // Whether this is the regular file that was examined: what is written there would be read here.
+  bool IsFile(const struct stat& examined) const;
+
   // "standard input", or the path: the beginning of every error message.
   const std::string& name() const { return name_; }
   // The bytes of the input, if it is a file. Pipes do not say.
@@ -37,7 +42,7 @@ class Input {
   void Consume(size_t num_bytes);
 
   // Reads at least one byte more, behind the unread ones; false at the end of the input. The window
-  // grows if it has no room, up to kMaxWindowBytes: for lines longer than that, an error.
+  // grows if it has no room, up to kMaxWindowBytes: for lines as long as that, an error.
   Result<bool> Fill();
 
   // Back to where the input stood at Open(). Only for files (size() has a value).

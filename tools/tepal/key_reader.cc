@@ -127,7 +127,21 @@ std::string_view KeyBatch::Row(size_t i) const {
       keys);
 }
 
+Status InputOptions::Validate() const {
+  const InputOptions defaults;
+  if (format != KeyFormat::kText && crlf) {
+    return Status::InvalidArgument("--crlf is for --format text");
+  }
+  const bool is_about_csv =
+      column != defaults.column || header != defaults.header || delimiter != defaults.delimiter;
+  if (format != KeyFormat::kCsv && is_about_csv) {
+    return Status::InvalidArgument("--column, --no-header and --delimiter are for --format csv");
+  }
+  return Status::Ok();
+}
+
 Result<std::unique_ptr<KeyReader>> KeyReader::Open(const InputOptions& options) {
+  if (Status status = options.Validate(); !status.ok()) return status;
   Result<Input> input = Input::Open(options.path);
   if (!input.ok()) return input.status();
   std::unique_ptr<KeyReader> reader;

@@ -34,6 +34,9 @@ struct InputOptions {
   std::string column = "1";  // a name, or a number from 1
   bool header = true;        // the first record has the names
   char delimiter = ',';
+
+  // An error if there is something that has no meaning for the format.
+  Status Validate() const;
 };
 
 using KeyColumn = std::variant<std::span<const uint64_t>, std::span<const uint32_t>, StringColumn>;

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "tepal/status.h"
+#include "tepal/targets.h"
 #include "tepal/version.h"
 #include "tools/tepal/command.h"
 
@@ -43,9 +44,15 @@ int Main(int argc, char** argv) {
   const std::vector<Command> commands = AddCommands(app);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RequiredError& error) {
+    // A mistyped word explains what is missing.
+    const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+    if (unknown.empty()) return app.exit(error), kWrongUsage;
+    return Report(Status::InvalidArgument("'" + unknown.front() + "' is no command or option"));
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kWrongUsage;
+    return app.exit(error) == 0 ? Report(FlushOutput()) : kWrongUsage;
   }
+  if (const Status status = CheckEnvironment(); !status.ok()) return Report(status);
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;
     if (const Status status = command.run(); !status.ok()) return Report(status);

@@ -1,4 +1,7 @@
 // tepal query: which keys may be in a filter?
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -112,6 +115,10 @@ Status Query(const Options& options) {
   if (!filter.ok()) return filter.status();
   const Result<std::unique_ptr<KeyReader>> reader = OpenKeys(options.lookup, filter->info());
   if (!reader.ok()) return reader.status();
+  struct stat output = {};
+  if (fstat(STDOUT_FILENO, &output) == 0 && (*reader)->input().IsFile(output)) {
+    return Status::InvalidArgument((*reader)->input().name() + " is the output as well");
+  }
   const Result<Matches> matches = Run(options, filter->view(), **reader);
   if (!matches.ok()) return matches.status();
   if (options.json) {

@@ -89,15 +89,18 @@ Command AddVerify(CLI::App& app) {
       "Exits with 1 if the file is corrupt or a key is missing.\n"
       "Example: tepal verify seen.tpl --keys keys.txt");
   AddLookupOptions(*command, options->lookup);
-  command
-      ->add_option_function<std::string>(
-          "--keys",
-          [options](const std::string& path) {
-            options->lookup.input.path = path;
-            options->has_keys = true;
-          },
-          "File with keys that must all be found; - for standard input")
-      ->type_name("FILE");
+  CLI::Option* const keys = command
+                                ->add_option_function<std::string>(
+                                    "--keys",
+                                    [options](const std::string& path) {
+                                      options->lookup.input.path = path;
+                                      options->has_keys = true;
+                                    },
+                                    "File with keys that must all be found; - for standard input")
+                                ->type_name("FILE");
+  for (const char* of_keys : {"--format", "--crlf", "--column", "--no-header", "--delimiter"}) {
+    command->get_option(of_keys)->needs(keys);
+  }
   AddJson(*command, options->json);
   return {command, [options] { return Verify(*options); }};
 }
