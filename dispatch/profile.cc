@@ -102,6 +102,20 @@ Status CheckCurve(const TimeCurve& curve, size_t num_sizes) {
   return Status::Ok();
 }
 
+// Of two neighbours.
+Status CheckOrder(const TimeCurve& before, const TimeCurve& curve) {
+  const auto line = [](const TimeCurve& c) { return std::tuple(c.layout, c.operation); };
+  const double distance = curve.bits_per_key_touched - before.bits_per_key_touched;
+  if (line(before) > line(curve) || (line(before) == line(curve) && distance <= 0)) {
+    return Wrong(NameOf(curve) +
+                 ": curves must be different, and ordered by layout, operation, bits touched");
+  }
+  if (line(before) == line(curve) && distance < kMinTouched) {
+    return Wrong(NameOf(curve) + ": too close to " + std::to_string(before.bits_per_key_touched));
+  }
+  return Status::Ok();
+}
+
 Status CheckSizes(const std::vector<uint64_t>& sizes) {
   if (sizes.empty() || sizes.size() > kMaxSizes) {
     return Wrong("filter_bytes has " + std::to_string(sizes.size()) +
@@ -161,24 +175,8 @@ Status MachineProfile::Validate() const try {
   for (const TimeCurve& curve : curves) {
     if (Status status = CheckCurve(curve, filter_bytes.size()); !status.ok()) return status;
   }
-  const auto key = [](const TimeCurve& curve) {
-    return std::tuple(curve.layout, curve.operation, curve.bits_per_key_touched);
-  };
   for (size_t i = 1; i < curves.size(); ++i) {
-    if (key(curves[i - 1]) >= key(curves[i])) {
-      return Wrong(NameOf(curves[i]) +
-                   ": curves must be different, and ordered by layout, operation, bits touched");
-    }
-  }
-  for (size_t i = 1; i < curves.size(); ++i) {
-    const TimeCurve& below = curves[i - 1];
-    const double distance = curves[i].bits_per_key_touched - below.bits_per_key_touched;
-    const bool of_one_line =
-        below.layout == curves[i].layout && below.operation == curves[i].operation;
-    if (of_one_line && distance < kMinTouched) {
-      return Wrong(NameOf(curves[i]) + ": too close to " +
-                   std::to_string(below.bits_per_key_touched));
-    }
+    if (Status status = CheckOrder(curves[i - 1], curves[i]); !status.ok()) return status;
   }
   for (const Layout layout :
        {Layout::kStandard, Layout::kPartitioned, Layout::kVariable, Layout::kRegister,

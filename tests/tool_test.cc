@@ -366,12 +366,14 @@ TEST_F(ToolTest, WrongUsageExitsWithTwo) {
                 "more than 32 B");
   ExpectFailure("tepal build keys.txt -o x.tpl --layout split512 --bytes 10", 2,
                 "the smallest filter has 64 B with split512, more than 10 B");
+  ExpectFailure("tepal build keys.txt -o x.tpl --layout variable-paper", 2, "say with --bytes");
   ExpectFailure("cat keys.txt | tepal build - -o x.tpl", 2, "--keys");
   ExpectFailure("tepal query seen.tpl keys.txt --format u64", 2,
                 "keys of kind bytes, and --format asks for uint64");
   ExpectFailure("tepal query seen.tpl keys.txt --count --indices", 2, "excludes");
   ExpectFailure("tepal plan --keys 10M", 2, "");
   ExpectFailure("tepal plan --keys 10M --fpr 1% --needs magic", 2, "'magic' is none of");
+  ExpectFailure("tepal calibrate --bytes 2305843009213759488", 2, "between");  // 2^61 + 64 KiB
   EXPECT_FALSE(Exists("x.tpl"));
 }
 

@@ -59,9 +59,10 @@ TEPAL_API Result<Filter> Deserialize(std::span<const uint8_t> container,
 // Replaces the file at `path`, or leaves it as it was: writes to a temporary name in the same
 // directory, then renames. Readers see the old or the new file, never a part, and those that have
 // mapped the old one keep it. The new file has the permission bits of the old one, less those that
-// the umask takes; its owner and group are those of any new file, and it has no ACL. A symbolic link is replaced, not followed. A file without permission to write is
-// replaced, too: what counts is the permission to write to the directory. Survives a power failure
-// once it has returned, if the file system keeps its promises.
+// the umask takes; its owner, group and ACL are those of any new file. A symbolic link is replaced,
+// not followed. A file without permission to write is replaced, too: what counts is the permission
+// to write to the directory. Survives a power failure once it has returned, if the file system
+// keeps its promises.
 TEPAL_API Status WriteFile(const std::string& path, const FilterView& filter, uint64_t num_keys = 0,
                            KeyKind key_kind = KeyKind::kUnknown);
 

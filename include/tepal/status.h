@@ -1,7 +1,8 @@
 // How Tepal reports errors: `Status` (what went wrong, and what would be right) and `Result<T>` (a
 // value or a Status). Calls that return one of them never throw, and the library never aborts or
 // prints. Others throw std::bad_alloc if they need memory that cannot be had: those that return
-// strings, vectors or a MachineProfile, Geometry::For, fpr::BestProbes, and the rates of tepal::fpr.
+// strings, vectors or a MachineProfile, Geometry::For, fpr::BestProbes, and the rates of
+// tepal::fpr.
 #ifndef TEPAL_STATUS_H_
 #define TEPAL_STATUS_H_
 

@@ -164,8 +164,8 @@ Status Build(const Options& options) {
   if (!reader.ok()) return reader.status();
   // A link would be replaced, and not what it leads to.
   struct stat output = {};
-  if (lstat(options.output.c_str(), &output) == 0 && (*reader)->input().IsFile(output)) {
-    return Status::InvalidArgument((*reader)->input().name() + " is the output as well");
+  if (lstat(options.output.c_str(), &output) == 0) {
+    if (Status status = (*reader)->input().CheckIsNot(output); !status.ok()) return status;
   }
   const Result<uint64_t> num_keys = NumKeys(options, **reader);
   if (!num_keys.ok()) return num_keys.status();

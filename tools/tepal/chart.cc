@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kColors[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                    "#E69F00", "#56B4E9", "#000000", "#999999"};
 
-// Quoted for gnuplot, which would run what stands between backquotes in "double" quotes.
+// Quoted for gnuplot. Between double quotes it would run what stands in backquotes.
 std::string Quoted(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? "''" : std::string(1, c);
@@ -46,7 +46,7 @@ std::string StyleOf(const Series& series) {
 void WriteData(const Chart& chart, const Series& series, size_t index, std::ostream& out) {
   out << "$data" << index << " << EOD\n";
   for (size_t i = 0; i < series.y.size(); ++i) {
-    // Data knows double quotes only, and runs nothing.
+    // In data only double quotes are quotes, and nothing is run.
     out << (chart.categories.empty() ? Number(series.x[i]) : '"' + chart.categories[i] + '"') << " "
         << Number(series.y[i]) << "\n";
   }

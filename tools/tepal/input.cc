@@ -67,10 +67,11 @@ Input::~Input() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-bool Input::IsFile(const struct stat& examined) const {
+Status Input::CheckIsNot(const struct stat& output) const {
   struct stat mine = {};
-  return S_ISREG(examined.st_mode) && fstat(descriptor_, &mine) == 0 &&
-         mine.st_dev == examined.st_dev && mine.st_ino == examined.st_ino;
+  const bool is_output = S_ISREG(output.st_mode) && fstat(descriptor_, &mine) == 0 &&
+                         mine.st_dev == output.st_dev && mine.st_ino == output.st_ino;
+  return is_output ? Status::InvalidArgument(name_ + " is the output as well") : Status::Ok();
 }
 
 void Input::Consume(size_t num_bytes) {

@@ -28,8 +28,8 @@ class Input {
   Input& operator=(Input&&) = delete;
   ~Input();
 
-  // Whether this is the regular file that was examined: what is written there would be read here.
-  bool IsFile(const struct stat& examined) const;
+  // An error if the output is this regular file: what is written there would be lost, or read here.
+  Status CheckIsNot(const struct stat& output) const;
 
   // "standard input", or the path: the beginning of every error message.
   const std::string& name() const { return name_; }

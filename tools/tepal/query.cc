@@ -116,8 +116,8 @@ Status Query(const Options& options) {
   const Result<std::unique_ptr<KeyReader>> reader = OpenKeys(options.lookup, filter->info());
   if (!reader.ok()) return reader.status();
   struct stat output = {};
-  if (fstat(STDOUT_FILENO, &output) == 0 && (*reader)->input().IsFile(output)) {
-    return Status::InvalidArgument((*reader)->input().name() + " is the output as well");
+  if (fstat(STDOUT_FILENO, &output) == 0) {
+    if (Status status = (*reader)->input().CheckIsNot(output); !status.ok()) return status;
   }
   const Result<Matches> matches = Run(options, filter->view(), **reader);
   if (!matches.ok()) return matches.status();
