@@ -70,8 +70,8 @@ class TEPAL_API ProbeCalls {
   // batches of 32 to 128 rows: called for the next batch before this one is probed, it saves the
   // next call its wait. Does nothing for filters that are small enough for a cache, nor for
   // scattered layouts, which wait for one probe after the other anyway. Measure it on your CPU: it
-  // saved a third to a half of the time of such batches on Zen 4, and added up to a tenth on
-  // Emerald Rapids.
+  // saved a third to a half of the time of such batches on Zen 4 and Zen 5, and added up to a tenth
+  // on Emerald Rapids.
   void PrefetchHashes(std::span<const uint64_t> hashes) const;
 
   // How many rows may be in the filter, without saying which.
