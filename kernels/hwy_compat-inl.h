@@ -377,8 +377,8 @@ class Compressor {
 // takes 2.8 ns a key instead of 3.5 at 64 MiB, and 4.1 instead of 5.1 at 512 MiB. 16 or 40
 // instructions are not as good, eight multiplications are, and what does not help: `pause` (4.4
 // and 6.3), `nop` (4.7 and 6.3), and requests that wait for the tests before them (3.6 and 5.1). In
-// L3 it would be slower. (All AVX2, Zen 4. Emerald Rapids, 512 MiB: 9.0 instead of 10.1. On Zen 5 it
-// costs: 2.7 instead of 2.3 at 64 MiB, 3.6 instead of 3.3 at 512 MiB.)
+// L3 it would be slower. (All AVX2, Zen 4. Emerald Rapids, 512 MiB: 9.0 instead of 10.1. On Zen 5
+// it costs: 2.7 instead of 2.3 at 64 MiB, 3.6 instead of 3.3 at 512 MiB.)
 HWY_INLINE void PaceRequests() {
 #if HWY_ARCH_X86_64 && (HWY_COMPILER_GCC || HWY_COMPILER_CLANG)
   uint32_t zero;  // needs no unit of the core, only a place in its window
